@@ -54,6 +54,11 @@ Pieces::Pieces(std::size_t of) : bytes(of) {
   count = std::max<std::size_t>((of + piece - 1) / piece, 1);
 }
 
+const char* name_of(Way way) {
+  static constexpr const char* names[ways] = {"lent", "stored", "streamed", "read", "staged"};
+  return names[static_cast<std::size_t>(way)];
+}
+
 Messages::Messages(Node& node, std::size_t area, std::uint64_t key)
     : node_(node), key_{key, 0x7475'7474'6920'6d73}, lists_(node, area), from_(node.peers.size()) {}
 
@@ -284,6 +289,12 @@ bool Outgoing::progress() {
     return over_;
   }
   return over_ = staged_ || buffer_later();
+}
+
+Way Outgoing::way() const {
+  if (staged_) return message_.is_lent ? Way::lent : Way::staged;
+  if (pushed_ < block_->pulled.get()) return Way::read;
+  return message_.store == memory::Store::cached ? Way::stored : Way::streamed;
 }
 
 Incoming::Incoming(Messages& messages, const Envelope& envelope, std::byte* buffer, std::size_t room,

@@ -160,6 +160,18 @@ class Messages {
   std::deque<Left> left_;
 };
 
+/// How the bytes of a message came to the receiver.
+enum class Way {
+  lent,      ///< it read a copy in the sender's arena behind the sender
+  stored,    ///< the sender stored most of them into its buffer, through the caches
+  streamed,  ///< the same past the caches
+  read,      ///< it read most of them out of the sender's buffer
+  staged,    ///< it read a whole copy in the sender's arena
+};
+constexpr std::size_t ways = 5;
+/// "lent"
+const char* name_of(Way way);
+
 /// The sender's side. Destroyed when it is over, or before it was announced.
 class Outgoing {
  public:
@@ -187,6 +199,8 @@ class Outgoing {
   /// Does what can be done without waiting. True once it is over: the buffer is the program's again.
   bool progress();
   int peer() const { return message_.peer; }
+  /// Once it is over.
+  Way way() const;
 
  private:
   Node& node() const { return messages_.node(); }

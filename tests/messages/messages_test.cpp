@@ -22,6 +22,7 @@ using messages::Incoming;
 using messages::Messages;
 using messages::Outgoing;
 using messages::Record;
+using messages::Way;
 
 constexpr std::uint64_t key = 0x1234, communicator = 7;
 
@@ -115,6 +116,11 @@ TEST_P(TwoSided, MessagesComeWhoeverCopiesThem) {
         is_received = is_received || incoming.progress();
         take_turn(rank.node);
       }
+      const Way way = outgoing.way(), by_sender = what.store == memory::Store::cached ? Way::stored : Way::streamed;
+      if (what.is_lent || is_written_there)
+        EXPECT_EQ(way, what.is_lent ? Way::lent : Way::staged);
+      else
+        EXPECT_TRUE(way == by_sender || way == Way::read || way == Way::staged) << name_of(way);
       // The buffer is the program's again.
       std::memset(sent.data(), 0, sent.size());
       ASSERT_EQ(incoming.sent_bytes(), bytes);

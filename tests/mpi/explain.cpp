@@ -1,5 +1,6 @@
-// A known number of known collectives, for TUTTI_EXPLAIN to tell of (explain.py has the same numbers):
+// A known number of known collectives or messages, for TUTTI_EXPLAIN to tell of (explain.py has the same numbers):
 //
+//     messages  of every kind between two ranks, by the library and by the host
 //     calls     of every kind, by the library and by the host, on communicators that live and that are gone
 //     late      rank 1 says "PID 1 pid" and comes a minute late to MPI_Finalize
 //     threads   three threads of each rank, each on a communicator of its own; rank 0 says if the MPI has none
@@ -75,6 +76,61 @@ void calls(int rank, int size) {
   MPI_Comm_free(&half);
 }
 
+/// Of two ranks.
+void messages(int rank, int size) {
+  constexpr int tag = 3, from_kibibyte = 64 << 10;
+  const int other = 1 - rank;
+  if (size != 2) return;
+  std::vector<char> here(mebibyte), there(mebibyte);
+  for (const int bytes : {mebibyte, 8})
+    for (int call = 0; call < 5; ++call)
+      if (rank == 0)
+        MPI_Send(here.data(), bytes, MPI_BYTE, other, tag, MPI_COMM_WORLD);
+      else
+        MPI_Recv(there.data(), bytes, MPI_BYTE, other, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  for (int call = 0; call < 3; ++call) {
+    MPI_Request both[2];
+    MPI_Irecv(there.data(), from_kibibyte, MPI_BYTE, other, tag, MPI_COMM_WORLD, &both[0]);
+    MPI_Isend(here.data(), from_kibibyte, MPI_BYTE, other, tag, MPI_COMM_WORLD, &both[1]);
+    MPI_Waitall(2, both, MPI_STATUSES_IGNORE);
+  }
+  for (int call = 0; call < 2; ++call)
+    MPI_Sendrecv(here.data(), mebibyte, MPI_BYTE, other, tag, there.data(), mebibyte, MPI_BYTE, other, tag,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Sendrecv(here.data(), mebibyte, MPI_BYTE, rank, tag, there.data(), mebibyte, MPI_BYTE, rank, tag, MPI_COMM_WORLD,
+               MPI_STATUS_IGNORE);
+  for (int call = 0; call < 4; ++call) MPI_Send(here.data(), mebibyte, MPI_BYTE, MPI_PROC_NULL, tag, MPI_COMM_WORLD);
+
+  MPI_Datatype every_second = MPI_DATATYPE_NULL;
+  MPI_Type_vector(mebibyte / 2, 1, 2, MPI_BYTE, &every_second);
+  MPI_Type_commit(&every_second);
+  if (rank == 0)
+    MPI_Ssend(here.data(), 1, every_second, other, tag, MPI_COMM_WORLD);
+  else
+    MPI_Recv(there.data(), 1, every_second, other, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Type_free(&every_second);
+
+  std::vector<char> room(mebibyte + MPI_BSEND_OVERHEAD);
+  MPI_Buffer_attach(room.data(), static_cast<int>(room.size()));
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Irecv(there.data(), mebibyte, MPI_BYTE, other, tag, MPI_COMM_WORLD, &request);
+  MPI_Bsend(here.data(), mebibyte, MPI_BYTE, other, tag, MPI_COMM_WORLD);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  void* detached = nullptr;
+  int detached_bytes = 0;
+  MPI_Buffer_detach(static_cast<void*>(&detached), &detached_bytes);
+
+  if (rank == 0)
+    MPI_Send_init(here.data(), mebibyte, MPI_BYTE, other, tag, MPI_COMM_WORLD, &request);
+  else
+    MPI_Recv_init(there.data(), mebibyte, MPI_BYTE, other, tag, MPI_COMM_WORLD, &request);
+  for (int call = 0; call < 6; ++call) {
+    MPI_Start(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  }
+  MPI_Request_free(&request);
+}
+
 void late(int rank) {
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank != 1) return;
@@ -110,6 +166,8 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   if (mode == "late")
     late(rank);
+  else if (mode == "messages")
+    messages(rank, size);
   else if (!threaded)
     calls(rank, size);
   else if (provided == MPI_THREAD_MULTIPLE)

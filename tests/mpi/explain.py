@@ -26,6 +26,23 @@ CALLS = [
     ("barrier", "-", None, "1 rank", "host", 2, 0, "a rank alone"),
     ("barrier", "-", None, "1 rank, inter", "host", 3, 0, "intercommunicator"),
 ]
+LONG = "long, to a rank of the node"
+MIB = 1 << 20
+#: function, bytes_to, what carries it, calls and bytes of both ranks, reason
+MESSAGES = [
+    ("send", MIB, "envelope", 5, 5 * MIB, LONG),
+    ("send", 8, "host", 5, 40, "shorter than what goes as an envelope"),
+    ("recv", MIB, "envelope", 5, 5 * MIB, LONG),
+    ("recv", 8, "host", 5, 40, "as it was sent"),
+    ("isend", 64 << 10, "envelope", 6, 6 * (64 << 10), LONG),
+    ("sendrecv", MIB, "envelope", 4, 4 * MIB, LONG),
+    ("sendrecv", MIB, "host", 2, 2 * MIB, "to the rank itself"),
+    ("send", MIB, "host", 8, 8 * MIB, "to MPI_PROC_NULL"),
+    ("ssend", MIB // 2, "envelope", 1, MIB // 2, LONG),
+    ("recv", MIB // 2, "envelope", 1, MIB // 2, LONG),
+    ("bsend", MIB, "host", 2, 2 * MIB, "buffered by the MPI"),
+    ("start", MIB, "envelope", 6, 6 * MIB, LONG),
+]
 #: Nothing of the calls depends on what the machine's model says.
 FORCED = {"TUTTI_ALGORITHM": "bcast:eager;allgather:host"}
 #: Files of the user or the site are not read.
@@ -110,6 +127,35 @@ def check_file(runner, folder):
         good, name, f"{outcome.why()}, not there: {wrong}", outcome.text + json.dumps(told, indent=1)
     )
     return told
+
+
+def check_messages(runner, folder):
+    """Messages by who carries them, their way, and why."""
+    variables = {**SHIPPED, "TUTTI_MESSAGES": "1", "TUTTI_MESSAGES_MIN": "16K"}
+    path = Path(folder) / "messages.json"
+    outcome = runner.start(2, "explain", ["messages"], {**variables, "TUTTI_EXPLAIN": str(path)}).wait(60)
+    told = json.loads(path.read_text()) if path.exists() else {"messages": []}
+    found = {
+        (row["function"], row["bytes_to"], row["algorithm"], row["calls"], row["bytes"], row["reason"]): row
+        for row in told["messages"]
+    }
+    good = outcome.status == 0 and set(found) == set(MESSAGES) and not told["rows"]
+    for key, row in found.items():
+        ways = sum(row["mechanisms"].values())
+        good = good and ways == (row["calls"] if key[2] == "envelope" and key[0] != "recv" else 0)
+        good = good and 0 < row["least_seconds"] <= row["seconds"] and row["communicator"]["ranks"] == 2
+        good = good and (key[0] != "ssend" or row["mechanisms"] == {"staged": 1})
+    name = f"{runner.arguments.host} 2 TUTTI_EXPLAIN=FILE has messages, their ways and why they are the MPI's"
+    wrong = set(found) ^ set(MESSAGES)
+    runner.verdict(good, name, f"{outcome.why()}, {wrong}", outcome.text + json.dumps(told, indent=1))
+
+    outcome = runner.start(2, "explain", ["messages"], {**variables, "TUTTI_EXPLAIN": "1"}).wait(60)
+    calls = f"; {sum(row[3] for row in MESSAGES)} calls for messages in "
+    by_host = f", {sum(row[3] for row in MESSAGES if row[2] == 'host')} of them by the MPI itself"
+    good = outcome.status == 0 and re.search(calls + "[^,]*" + by_host, outcome.text)
+    good = good and re.search(r"ssend +<=512 KiB +2 ranks +envelope +staged +1 +512 KiB ", outcome.text)
+    name = f"{runner.arguments.host} 2 TUTTI_EXPLAIN=1 prints what became of messages"
+    runner.verdict(good, name, outcome.why(), outcome.text)
 
 
 def mpi_of(runner, folder):
@@ -258,6 +304,7 @@ def check(runner):
         check_table(runner)
         told = check_file(runner, folder)
         check_sources(runner, folder, told.get("mpi", ""))
+        check_messages(runner, folder)
         check_threads(runner, folder)
         check_bad_file(runner)
         check_inactive(runner)

@@ -62,6 +62,56 @@ TEST(ExplainTable, RowsStandByTimeInColumns) {
       "    2 us  intercommunicator\n");
 }
 
+Row messages(const std::string& function, const std::string& carried_by, double seconds) {
+  Row messages = row(function, 16, carried_by, seconds);
+  messages.is_of_messages = true;
+  messages.reason = carried_by == "host" ? "buffered by the MPI" : "long, to a rank of the node";
+  messages.mechanisms.clear();
+  if (carried_by != "host") messages.mechanisms = {{"lent", 9}, {"read", 1}};
+  return messages;
+}
+
+TEST(ExplainTable, MessagesHaveATableOfTheirOwn) {
+  const std::vector<Row> rows{row("bcast", 12, "eager", 0.001), messages("bsend", "host", 0.00002),
+                              messages("isend", "envelope", 0.0004)};
+  Heading both = heading_of(rows);
+  both.slowest_in_messages = times_of(rows, true);
+  EXPECT_EQ(
+      table(both, rows, 40),
+      "tutti: 2 ranks, 1.5 s from MPI_Init to MPI_Finalize; 10 collectives in 1 ms, 0 of them by the MPI itself; 20 "
+      "calls for messages in 420 us, 10 of them by the MPI itself\n"
+      "tutti: collective     size  communicator  algorithm  mechanism    calls   bytes  time  a call  why\n"
+      "tutti: bcast       <=4 KiB  2 ranks       eager      window+slot     10  40 KiB  1 ms  100 us  cheapest by the "
+      "model\n"
+      "tutti: message      size  communicator  carried by  way        calls   bytes    time  a call  why\n"
+      "tutti: isend    <=64 KiB  2 ranks       envelope    lent+read     10  40 KiB  400 us   40 us  long, to a rank "
+      "of "
+      "the node\n"
+      "tutti: bsend    <=64 KiB  2 ranks       host        -             10  40 KiB   20 us    2 us  buffered by the "
+      "MPI\n");
+  EXPECT_EQ(
+      summary(both, rows),
+      "tutti: 2 ranks, 1.5 s from MPI_Init to MPI_Finalize; 10 collectives in 1 ms, of these 10 by Tutti in 1 ms; "
+      "20 calls for messages in 420 us, of these 10 by Tutti in 400 us\n");
+  const std::string written = json(both, rows);
+  EXPECT_LT(written.find("{\"collective\": \"bcast\""), written.find("\"messages\": ["));
+  EXPECT_GT(written.find("{\"function\": \"isend\""), written.find("\"messages\": ["));
+}
+
+TEST(ExplainTable, OfMessagesAllRanksAreAddedUp) {
+  std::vector<Row> rows{messages("isend", "envelope", 0.5)};
+  merge(rows, {messages("isend", "envelope", 0.25)}, Merge::ranks);
+  merge(rows, unpacked(packed({messages("isend", "host", 1)})), Merge::ranks);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].calls, 20u);
+  EXPECT_EQ(rows[0].bytes, 81920u);
+  EXPECT_EQ(rows[0].seconds, 0.75);
+  EXPECT_EQ(rows[0].least_seconds, 0.25);
+  EXPECT_EQ(rows[0].ranks, 2);
+  EXPECT_EQ(rows[0].mechanisms.at("lent"), 18u);
+  EXPECT_TRUE(rows[1].is_of_messages);
+}
+
 TEST(ExplainTable, SaysWhyThereIsNoWindow) {
   Heading without = heading();
   without.no_window = "malloc is that of ./app, whose memory is not in the window";

@@ -44,10 +44,17 @@ enum class Mode { standard, synchronous };
 std::optional<Destination> destination_of(const Sending& what) {
   static const int tags_max = largest_tag();
   const CommunicatorState* const state = state_for_messages(what.communicator);
-  if (!state || what.destination < 0 || what.tag < 0 || what.tag > tags_max) return std::nullopt;
-  if (static_cast<std::size_t>(what.destination) >= state->node_ranks.size()) return std::nullopt;
+  const auto none = [](Refusal why) {
+    refuse(why);
+    return std::nullopt;
+  };
+  if (what.destination == MPI_PROC_NULL) return none(Refusal::nobody);
+  if (!state) return none(Refusal::communicator);
+  if (what.destination < 0 || what.tag < 0 || what.tag > tags_max) return none(Refusal::arguments);
+  if (static_cast<std::size_t>(what.destination) >= state->node_ranks.size()) return none(Refusal::arguments);
   const int peer = state->node_ranks[static_cast<std::size_t>(what.destination)];
-  if (peer < 0 || what.destination == state->rank) return std::nullopt;
+  if (peer < 0) return none(Refusal::elsewhere);
+  if (what.destination == state->rank) return none(Refusal::itself);
   return Destination{what.communicator, what.destination, what.tag, peer, state->identity};
 }
 
@@ -57,12 +64,13 @@ struct Envelopable {
   Destination to;
 };
 
-/// What is ours of a message; nothing if the host is to carry it. Of one that the host carries, and that is as long as an
-/// envelope, the receiver is told.
+/// What is ours of a message; nothing if the host is to carry it (`refusal`). Of one that the host carries, and that is as long as
+/// an envelope, the receiver is told.
 [[gnu::noinline]] std::optional<Envelopable> look_at(const Sending& what, bool may_be_ours) {
   const auto elements = message_buffer(what.buffer, what.count, what.datatype);
   if (!elements) return std::nullopt;
   const std::size_t bytes = elements->bytes();
+  refuse(may_be_ours ? Refusal::brief : Refusal::buffered);
   if (!may_be_ours && bytes != messages::Envelope::bytes) return std::nullopt;
   const auto to = destination_of(what);
   if (!to || (!what.buffer && elements->info.predefined)) return std::nullopt;
@@ -80,13 +88,26 @@ inline std::size_t bytes_of(MPI_Count count, MPI_Datatype datatype) {
   const TypeInfo* const info = count > 0 ? type_info(datatype, room) : nullptr;
   return info ? static_cast<std::size_t>(count) * info->bytes : 0;
 }
-inline std::optional<Envelopable> envelopable(const Sending& what, bool may_be_ours = true) {
-  if (!our_messages()) [[likely]]
-    return std::nullopt;
+/// The host is to carry it, and nobody asks why.
+inline bool is_plainly_the_hosts(const Sending& what) {
+  if (!our_messages()) return true;
   const std::size_t bytes = bytes_of(what.count, what.datatype);
-  if (bytes < our.least() && bytes != messages::Envelope::bytes) [[likely]]
+  return bytes < our.looked_at_min && bytes != messages::Envelope::bytes;
+}
+inline std::optional<Envelopable> envelopable(const Sending& what) {
+  if (is_plainly_the_hosts(what)) [[likely]]
     return std::nullopt;
-  return look_at(what, may_be_ours);
+  return look_at(what, true);
+}
+
+/// Counts a call that sends a message, where that is asked for. function: its NextFunction.
+template <class Call>
+inline int counted(const Sending& what, const void* function, const Call& call) {
+  const std::uint64_t begin = explain::counting ? explain::begin_message(function) : 0;
+  const int code = call();
+  if (begin) [[unlikely]]
+    explain::end_message(what.communicator, bytes_of(what.count, what.datatype), begin, code);
+  return code;
 }
 
 /// A blocking send by an envelope. Returns a code of MPI; nothing if there is no memory for it: the host's.
@@ -98,6 +119,7 @@ std::optional<int> send(const Envelopable& what, Mode mode, const char* function
     host_turns.after_call();
     return MPI_SUCCESS;
   } catch (const ArenaFull&) {
+    explain::by_host_after_all();
     return std::nullopt;
   } catch (const std::exception& problem) {
     end_job(what.to.communicator, problem);
@@ -106,9 +128,23 @@ std::optional<int> send(const Envelopable& what, Mode mode, const char* function
 
 template <class ByHost, class Next>
 int send_or(const Sending& what, Mode mode, const Next& function, const ByHost& by_host) {
-  if (const auto ours = envelopable(what))
-    if (const auto code = send(*ours, mode, function.name())) return *code;
-  return by_host();
+  if (is_plainly_the_hosts(what)) [[likely]]
+    return by_host();
+  return counted(what, &function, [&] {
+    if (const auto ours = look_at(what, true))
+      if (const auto code = send(*ours, mode, function.name())) return *code;
+    return by_host();
+  });
+}
+
+template <class ByHost, class Next>
+int send_buffered(const Sending& what, const Next& function, const ByHost& by_host) {
+  if (is_plainly_the_hosts(what)) [[likely]]
+    return by_host();
+  return counted(what, &function, [&] {
+    look_at(what, false);
+    return by_host();
+  });
 }
 
 /// What the host has received may be an envelope: then the message comes. code: of the host.
@@ -122,6 +158,7 @@ int arrived(int code, const Receiving& into, MPI_Status& status, const char* fun
     if (!part.look(status)) return static_cast<int>(MPI_SUCCESS);
     wait_for_message(function, part.peer(), [&] { return part.progress(); });
     const int error = part.end(status);
+    if (explain::counting) explain::came_by_envelope(into.carrier(), bytes_told_by(status));
     return error == MPI_SUCCESS ? error : raise(into.communicator, error, function);
   });
 }
@@ -142,8 +179,12 @@ template <class ByHost, class Next>
 int receive_by(const Receiving& into, MPI_Status* status, const Next& function, const ByHost& by_host) {
   if (!our_messages()) [[likely]]
     return by_host(status);
+  const std::uint64_t begin = explain::counting ? explain::begin_message(&function, Refusal::sender) : 0;
   StatusToLookAt looked(status);
-  return arrived(by_host(looked.get()), into, *looked, function.name());
+  const int code = arrived(by_host(looked.get()), into, *looked, function.name());
+  if (begin) [[unlikely]]
+    explain::end_message(into.carrier(), bytes_told_by(*looked), begin, code);
+  return code;
 }
 
 /// Gives the program a request for what `call`, in memory of `request`, does. Returns a code of MPI.
@@ -173,8 +214,9 @@ TwoSidedCall& make_call(Request& request) {
 }
 
 template <class ByHost, class Next>
-int start_send_or(const Sending& what, Mode mode, MPI_Request* handle, const Next& function, const ByHost& by_host) {
-  const auto ours = handle ? envelopable(what) : std::nullopt;
+int look_and_start_send(const Sending& what, Mode mode, MPI_Request* handle, const Next& function,
+                        const ByHost& by_host) {
+  const auto ours = look_at(what, true);
   if (!ours) return by_host();
   bool begun = false;
   const auto begin = [&] {
@@ -187,8 +229,18 @@ int start_send_or(const Sending& what, Mode mode, MPI_Request* handle, const Nex
   };
   bool failed = false;
   const int code = code_of(function.name(), failed, begin);
-  if (failed && !begun) return by_host();
+  if (failed && !begun) {
+    explain::by_host_after_all();
+    return by_host();
+  }
   return failed ? raise(what.communicator, code, function.name()) : code;
+}
+
+template <class ByHost, class Next>
+int start_send_or(const Sending& what, Mode mode, MPI_Request* handle, const Next& function, const ByHost& by_host) {
+  if (!handle || is_plainly_the_hosts(what)) [[likely]]
+    return by_host();
+  return counted(what, &function, [&] { return look_and_start_send(what, mode, handle, function, by_host); });
 }
 
 /// A persistent send that the host has made: the program gets one of ours in place of it where it may go as an envelope, or is as
@@ -288,8 +340,8 @@ int found(int code, MPI_Comm communicator, MPI_Status& status, bool is_taken) {
 
 /// MPI_Isendrecv. in_place: the message is received where that which is sent lies.
 template <class ByHost, class Next>
-int start_send_and_receive(const Sending& what, const Receiving& into, int source, int tag, bool in_place,
-                           MPI_Request* handle, const Next& function, const ByHost& by_host) {
+int look_and_start_both(const Sending& what, const Receiving& into, int source, int tag, bool in_place,
+                        MPI_Request* handle, const Next& function, const ByHost& by_host) {
   const auto ours = handle && into.count <= std::numeric_limits<int>::max() ? envelopable(what) : std::nullopt;
   const auto elements = ours ? message_buffer(into.buffer, into.count, into.datatype) : std::nullopt;
   if (!elements) return start_receive_by(into, source, handle, false, function, by_host);
@@ -309,16 +361,26 @@ int start_send_and_receive(const Sending& what, const Receiving& into, int sourc
     if (const int error = part.begin(); error != MPI_SUCCESS) return error;
     return start(std::move(request), call, function.name(), ours->to.peer, what.datatype, into.datatype, handle);
   });
-  if (failed && !begun) return start_receive_by(into, source, handle, false, function, by_host);
+  if (failed && !begun) {
+    explain::by_host_after_all();
+    return start_receive_by(into, source, handle, false, function, by_host);
+  }
   return failed ? raise(what.communicator, code, function.name()) : code;
+}
+
+template <class ByHost, class Next>
+int start_send_and_receive(const Sending& what, const Receiving& into, int source, int tag, bool in_place,
+                           MPI_Request* handle, const Next& function, const ByHost& by_host) {
+  if (!our_messages()) [[likely]]
+    return by_host();
+  return counted(what, &function,
+                 [&] { return look_and_start_both(what, into, source, tag, in_place, handle, function, by_host); });
 }
 
 /// MPI_Sendrecv.
 template <class ByHost, class Next>
-int send_and_receive(const Sending& what, const Receiving& into, int source, int tag, bool in_place, MPI_Status* status,
+int look_and_do_both(const Sending& what, const Receiving& into, int source, int tag, bool in_place, MPI_Status* status,
                      const Next& function, const ByHost& by_host) {
-  if (!our_messages()) [[likely]]
-    return by_host(status);
   StatusToLookAt looked(status);
   const auto ours = into.count <= std::numeric_limits<int>::max() ? envelopable(what) : std::optional<Envelopable>();
   std::optional<SendPart> sent;
@@ -326,6 +388,7 @@ int send_and_receive(const Sending& what, const Receiving& into, int source, int
     try {
       sent.emplace(ours->elements, ours->to, false, in_place);
     } catch (const ArenaFull&) {
+      explain::by_host_after_all();
     }
   }
   if (!sent) return arrived(by_host(looked.get()), into, *looked, function.name());
@@ -356,6 +419,15 @@ int send_and_receive(const Sending& what, const Receiving& into, int source, int
   });
   const int error = part ? part->end(*looked) : static_cast<int>(MPI_SUCCESS);
   return error == MPI_SUCCESS ? error : raise(into.communicator, error, function.name());
+}
+
+template <class ByHost, class Next>
+int send_and_receive(const Sending& what, const Receiving& into, int source, int tag, bool in_place, MPI_Status* status,
+                     const Next& function, const ByHost& by_host) {
+  if (!our_messages()) [[likely]]
+    return by_host(status);
+  return counted(what, &function,
+                 [&] { return look_and_do_both(what, into, source, tag, in_place, status, function, by_host); });
 }
 
 }  // namespace
@@ -462,7 +534,7 @@ TUTTI_IRECV(Recv_init_c, MPI_Count, true)
   }
 #define TUTTI_MRECV(name, Int)                                                                                         \
   TUTTI_EXPORT int MPI_##name(void* buf, Int count, MPI_Datatype datatype, MPI_Message* message, MPI_Status* status) { \
-    return receive_by({buf, count, datatype, MPI_COMM_SELF}, status, next.name,                                        \
+    return receive_by({buf, count, datatype, MPI_COMM_SELF, true}, status, next.name,                                  \
                       [=](MPI_Status* told) { return next.name(buf, count, datatype, message, told); });               \
   }
 #define TUTTI_IMRECV(name, Int)                                                                                     \
@@ -473,14 +545,14 @@ TUTTI_IRECV(Recv_init_c, MPI_Count, true)
   }
 #define TUTTI_BSEND(name, Int)                                                                                       \
   TUTTI_EXPORT int MPI_##name(const void* buf, Int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) { \
-    envelopable({buf, count, datatype, dest, tag, comm}, false);                                                     \
-    return next.name(buf, count, datatype, dest, tag, comm);                                                         \
+    return send_buffered({buf, count, datatype, dest, tag, comm}, next.name,                                         \
+                         [=] { return next.name(buf, count, datatype, dest, tag, comm); });                          \
   }
 #define TUTTI_IBSEND(name, Int)                                                                                    \
   TUTTI_EXPORT int MPI_##name(const void* buf, Int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, \
                               MPI_Request* request) {                                                              \
-    envelopable({buf, count, datatype, dest, tag, comm}, false);                                                   \
-    return next.name(buf, count, datatype, dest, tag, comm, request);                                              \
+    return send_buffered({buf, count, datatype, dest, tag, comm}, next.name,                                       \
+                         [=] { return next.name(buf, count, datatype, dest, tag, comm, request); });               \
   }
 
 TUTTI_BSEND(Bsend, int)

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cerrno>
 #include <chrono>
@@ -14,9 +15,11 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/ticks.h"
+#include "collectives/call_shape.h"
 #include "mpi/arguments/device_memory.h"
 #include "mpi/communicators.h"
 #include "mpi/errors.h"
@@ -45,6 +48,14 @@ const char* words_of(Refusal why) {
       "operator not ours on this type",
       "communicator without neighbours",
       "chosen",
+      "long, to a rank of the node",
+      "shorter than what goes as an envelope",
+      "buffered by the MPI",
+      "to MPI_PROC_NULL",
+      "to the rank itself",
+      "to another node",
+      "communicator whose making was not seen on all ranks",
+      "as it was sent",
   };
   return words[static_cast<std::size_t>(why)];
 }
@@ -52,6 +63,11 @@ const char* words_of(Refusal why) {
 namespace explain {
 
 constinit bool counting = false;
+
+struct MessageTally {
+  std::uint64_t calls = 0, bytes = 0, ticks = 0;
+  std::array<std::uint64_t, messages::ways> ways{};
+};
 
 namespace {
 
@@ -71,11 +87,29 @@ struct Tally {
   std::uint64_t ticks = 0;
 };
 
+/// Messages that are counted together.
+struct Messages {
+  const void* function;
+  Refusal why;
+  std::size_t size_class;
+  int ranks;            ///< of the communicator
+  bool between_groups;  ///< an intercommunicator
+  auto operator<=>(const Messages&) const = default;
+};
+
+/// The message that this thread is sending, or waits for.
+struct Message {
+  const void* function = nullptr;
+  MessageTally* tally = nullptr;  ///< null: it is the host's
+};
+constinit thread_local Message message;
+
 /// What this process has counted; the open communicators count for themselves.
 struct Book {
   std::mutex mutex;
   std::map<HostCalls, Tally> host_calls;
-  std::vector<Row> ended;  ///< of communicators that are no more; `seconds` are ticks until the end
+  std::map<Messages, MessageTally> messages;  ///< what is in it stays where it is
+  std::vector<Row> ended;                     ///< of communicators that are no more; `seconds` are ticks until the end
   std::vector<const CommunicatorState*> open;
   std::uint64_t first_tick = 0;
   std::chrono::steady_clock::time_point first_time;
@@ -156,12 +190,30 @@ Row row_of(const HostCalls& calls, const Tally& tally) {
   return row;
 }
 
+Row row_of(const Messages& some, const MessageTally& tally) {
+  Row row;
+  row.is_of_messages = true;
+  row.collective = name_of(some.function);
+  row.size_class = static_cast<long>(some.size_class);
+  row.communicator.ranks = some.ranks;
+  row.communicator.intercommunicator = some.between_groups;
+  row.algorithm = some.why == Refusal::none ? "envelope" : selection::host_algorithm;
+  row.reason = words_of(some.why);
+  row.calls = tally.calls;
+  row.bytes = tally.bytes;
+  row.seconds = row.least_seconds = static_cast<double>(tally.ticks);
+  for (std::size_t way = 0; way < tally.ways.size(); ++way)
+    if (tally.ways[way] > 0) row.mechanisms[messages::name_of(static_cast<messages::Way>(way))] = tally.ways[way];
+  return row;
+}
+
 /// All that this rank has counted, in seconds.
 std::vector<Row> rows_of_this_rank(double seconds_per_tick) {
   const std::lock_guard<std::mutex> lock(book->mutex);
   std::vector<Row> rows = book->ended;
   for (const CommunicatorState* state : book->open) merge(rows, rows_of(*state->collectives), Merge::communicators);
   for (const auto& [calls, tally] : book->host_calls) merge(rows, {row_of(calls, tally)}, Merge::communicators);
+  for (const auto& [some, tally] : book->messages) merge(rows, {row_of(some, tally)}, Merge::communicators);
   for (Row& row : rows) row.seconds = row.least_seconds = row.seconds * seconds_per_tick;
   return rows;
 }
@@ -195,7 +247,10 @@ std::vector<Row> gathered(const OfRank& own, const std::vector<Row>& mine, Headi
     heading.staged_buffers += their.staged.buffers;
     heading.staged_bytes += their.staged.bytes;
     const std::vector<Row> theirs = unpacked(said.substr(sizeof their));
-    if (const Times times = times_of(theirs); times.seconds >= heading.slowest.seconds) heading.slowest = times;
+    for (const bool of_messages : {false, true}) {
+      Times& slowest = of_messages ? heading.slowest_in_messages : heading.slowest;
+      if (const Times times = times_of(theirs, of_messages); times.seconds >= slowest.seconds) slowest = times;
+    }
     merge(rows, theirs, Merge::ranks);
   }
   return rows;
@@ -365,6 +420,65 @@ void count_call(MPI_Comm communicator, const void* function, std::uint64_t passe
 }
 
 }  // namespace
+
+namespace {
+
+/// Where messages of the function that this thread is in are counted. The book is locked.
+MessageTally& tally_of(MPI_Comm communicator, Refusal why, std::size_t bytes) {
+  const CommunicatorState* const state = known_state(communicator);
+  if (why == Refusal::communicator && state && !state->is_ours()) why = state->refusal;
+  int ranks = 0, between_groups = 0;
+  host.Comm_size(communicator, &ranks);
+  host.Comm_test_inter(communicator, &between_groups);
+  return book->messages[{message.function, why, size_class_of(bytes), ranks, between_groups != 0}];
+}
+
+}  // namespace
+
+std::uint64_t begin_message(const void* function, Refusal unless_told) {
+  message = {function, nullptr};
+  refusal = unless_told;
+  return ticks();
+}
+
+MessageTally* by_envelope(MPI_Comm communicator, std::size_t bytes) {
+  bool failed = false;
+  code_of("TUTTI_EXPLAIN", failed, [&] {
+    const std::lock_guard<std::mutex> lock(book->mutex);
+    message.tally = &tally_of(communicator, Refusal::none, bytes);
+    return MPI_SUCCESS;
+  });
+  return message.tally;
+}
+
+void went(MessageTally& tally, messages::Way way) {
+  const std::lock_guard<std::mutex> lock(book->mutex);
+  ++tally.ways[static_cast<std::size_t>(way)];
+}
+
+void came_by_envelope(MPI_Comm communicator, std::size_t bytes) {
+  if (refusal == Refusal::sender) by_envelope(communicator, bytes);
+}
+
+void by_host_after_all() {
+  message.tally = nullptr;
+  refusal = Refusal::memory;
+}
+
+void end_message(MPI_Comm communicator, std::size_t bytes, std::uint64_t begin, int code) {
+  const std::uint64_t now = ticks();
+  const Refusal why = std::exchange(refusal, Refusal::arguments);
+  if (code != MPI_SUCCESS) return;
+  bool failed = false;
+  code_of("TUTTI_EXPLAIN", failed, [&] {
+    const std::lock_guard<std::mutex> lock(book->mutex);
+    MessageTally& tally = message.tally ? *message.tally : tally_of(communicator, why, bytes);
+    ++tally.calls;
+    tally.bytes += bytes;
+    tally.ticks += now > begin ? now - begin : 0;
+    return MPI_SUCCESS;
+  });
+}
 
 void end_call(MPI_Comm communicator, const void* function, std::uint64_t begin, int code) {
   const std::uint64_t now = ticks();

@@ -1,13 +1,15 @@
-// TUTTI_EXPLAIN: every collective is counted where the program calls it, and what ran is told at MPI_Finalize.
+// TUTTI_EXPLAIN: every collective, and every message where Tutti takes part in them, is counted where the program calls it, and
+// what ran is told at MPI_Finalize.
 //
 // Without the setting a call costs a test of a flag that never changes. With it, two readings of the clock and a few
 // additions to counters that belong to the communicator: MPI forbids two collectives at once on one communicator, so
-// that threads do not meet there. Calls that go to the host without a choice are counted under a lock.
+// that threads do not meet there. Calls that go to the host without a choice, and messages, are counted under a lock.
 #pragma once
 
 #include <cstdint>
 
 #include "collectives/call_record.h"
+#include "messages/messages.h"
 #include "mpi/host.h"
 #include "mpi/report/last_call.h"
 
@@ -32,6 +34,15 @@ enum class Refusal {
   operation,  ///< on this type
   topology,   ///< a collective of neighbours on a communicator without
   choice,     ///< the host's algorithm was chosen
+  // Of messages alone.
+  none,          ///< it was not the host's
+  brief,         ///< shorter than what goes as an envelope
+  buffered,      ///< MPI_Bsend
+  nobody,        ///< to MPI_PROC_NULL
+  itself,        ///< to the rank itself
+  elsewhere,     ///< to another node
+  communicator,  ///< of which not all ranks have seen how it was made
+  sender,        ///< what was received the sender had given to the host
 };
 const char* words_of(Refusal why);
 
@@ -71,6 +82,20 @@ struct Counted {
   std::size_t bytes = 0;
 };
 void count(const Counted& counted, const LastCall& call, std::uint64_t ticks);
+
+/// Messages of one function, size, communicator and fate.
+struct MessageTally;
+/// Around a call of the program that sends a message, or waits in a receive (Refusal::sender), if `counting`. bytes: of the
+/// message. Meanwhile `refusal` is to say why it is the host's, unless one of the next functions is called.
+std::uint64_t begin_message(const void* function, Refusal unless_told = Refusal::arguments);
+void end_message(MPI_Comm communicator, std::size_t bytes, std::uint64_t begin, int code);
+/// It goes as an envelope. Returns where its way is to be counted once it is over: by went(). It may be the host's after all,
+/// where there is no memory: by_host_after_all().
+MessageTally* by_envelope(MPI_Comm communicator, std::size_t bytes);
+void went(MessageTally& tally, messages::Way way);
+void by_host_after_all();
+/// What a receive has waited for has come as an envelope.
+void came_by_envelope(MPI_Comm communicator, std::size_t bytes);
 
 }  // namespace explain
 

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 #include <functional>
+#include <iterator>
 #include <string_view>
 #include <type_traits>
 
@@ -70,9 +71,10 @@ struct Totals {
   std::uint64_t calls = 0, calls_of_host = 0;
 };
 
-Totals totals_of(const std::vector<Row>& rows) {
+Totals totals_of(const std::vector<Row>& rows, bool of_messages = false) {
   Totals total;
   for (const Row& row : rows) {
+    if (row.is_of_messages != of_messages) continue;
     total.calls += row.calls;
     if (row.by_host()) total.calls_of_host += row.calls;
   }
@@ -84,6 +86,12 @@ std::string words_of_job(const Heading& heading, const Totals& total) {
   return "tutti: " + std::to_string(heading.ranks) + (heading.ranks == 1 ? " rank" : " ranks") + ", " +
          words_of_seconds(heading.seconds) + " from MPI_Init to MPI_Finalize; " + std::to_string(total.calls) +
          (total.calls == 1 ? " collective" : " collectives") + " in " + words_of_seconds(heading.slowest.seconds);
+}
+
+/// The same of messages; all ranks' calls, and the slowest rank's time.
+std::string words_of_messages(const Heading& heading, const Totals& total) {
+  return "; " + std::to_string(total.calls) + (total.calls == 1 ? " call" : " calls") + " for messages in " +
+         words_of_seconds(heading.slowest_in_messages.seconds);
 }
 
 constexpr std::size_t columns = 10;
@@ -133,7 +141,7 @@ std::string quoted(std::string_view text) {
 }
 
 std::string json_of(const Row& row) {
-  std::string text = "{\"collective\": " + quoted(row.collective);
+  std::string text = (row.is_of_messages ? "{\"function\": " : "{\"collective\": ") + quoted(row.collective);
   const bool sized = row.size_class >= 0;
   const std::size_t least = row.size_class > 0 ? (std::size_t{1} << (row.size_class - 1)) + 1 : 0;
   text += ", \"bytes_from\": " + (sized ? std::to_string(least) : "null");
@@ -189,12 +197,12 @@ std::vector<std::string_view> split(std::string_view text, char end) {
 /// What rows travel as, in this order; the mechanisms come after it.
 template <class SomeRow, class Visit>
 void for_each_field(SomeRow& row, const Visit& visit) {
-  auto& [collective, size_class, communicator, algorithm, parameter_name, parameter, reason, calls, bytes, seconds,
-         least_seconds, ranks, mechanisms] = row;
+  auto& [is_of_messages, collective, size_class, communicator, algorithm, parameter_name, parameter, reason, calls,
+         bytes, seconds, least_seconds, ranks, mechanisms] = row;
   auto& [of_ranks, nodes, levels, ranks_per_core, intercommunicator] = communicator;
   const auto visit_all = [&](auto&... fields) { (visit(fields), ...); };
-  visit_all(collective, size_class, of_ranks, nodes, levels, ranks_per_core, intercommunicator, algorithm,
-            parameter_name, parameter, reason, calls, bytes, seconds, least_seconds, ranks);
+  visit_all(is_of_messages, collective, size_class, of_ranks, nodes, levels, ranks_per_core, intercommunicator,
+            algorithm, parameter_name, parameter, reason, calls, bytes, seconds, least_seconds, ranks);
 }
 
 /// A number, or a word.
@@ -226,16 +234,18 @@ bool Row::by_host() const {
 std::string Row::key() const {
   std::string text;
   for (const std::string& part :
-       {collective, std::to_string(size_class), std::to_string(communicator.ranks), std::to_string(communicator.nodes),
-        std::to_string(communicator.levels), number(communicator.ranks_per_core),
-        std::string(communicator.intercommunicator ? "1" : "0"), algorithm, std::to_string(parameter), reason})
+       {std::string(is_of_messages ? "1" : "0"), collective, std::to_string(size_class),
+        std::to_string(communicator.ranks), std::to_string(communicator.nodes), std::to_string(communicator.levels),
+        number(communicator.ranks_per_core), std::string(communicator.intercommunicator ? "1" : "0"), algorithm,
+        std::to_string(parameter), reason})
     text.append(part) += field_end;
   return text;
 }
 
-Times times_of(const std::vector<Row>& rows) {
+Times times_of(const std::vector<Row>& rows, bool of_messages) {
   Times times;
   for (const Row& row : rows) {
+    if (row.is_of_messages != of_messages) continue;
     times.seconds += row.seconds;
     if (row.by_host()) times.seconds_of_host += row.seconds;
   }
@@ -253,13 +263,15 @@ void merge(std::vector<Row>& into, const std::vector<Row>& more, Merge how) {
     }
     Row& sum = into[place->second];
     for (const auto& [name, calls] : row.mechanisms) sum.mechanisms[name] += calls;
-    if (how == Merge::communicators) {
+    const bool all_count = how == Merge::communicators || row.is_of_messages;
+    if (all_count) {
       sum.calls += row.calls;
       sum.bytes += row.bytes;
-      sum.seconds += row.seconds;
+    }
+    sum.seconds = all_count ? sum.seconds + row.seconds : std::max(sum.seconds, row.seconds);
+    if (how == Merge::communicators) {
       sum.least_seconds += row.least_seconds;
     } else {
-      sum.seconds = std::max(sum.seconds, row.seconds);
       sum.least_seconds = std::min(sum.least_seconds, row.least_seconds);
       sum.ranks += row.ranks;
     }
@@ -297,25 +309,24 @@ std::vector<Row> unpacked(const std::string& text) {
   return rows;
 }
 
-std::string table(const Heading& heading, std::vector<Row> rows, std::size_t lines_max) {
-  sort_by_time(rows);
-  const Totals total = totals_of(rows);
-  std::string text =
-      words_of_job(heading, total) + ", " + std::to_string(total.calls_of_host) + " of them by the MPI itself\n";
-  if (!heading.why_inactive.empty()) text += "tutti: the library was inactive: " + heading.why_inactive + "\n";
-  if (!heading.no_window.empty()) text += "tutti: no window: " + heading.no_window + "\n";
-  if (heading.staged_buffers > 0)
-    text += "tutti: device buffers staged: " + std::to_string(heading.staged_buffers) + ", " +
-            selection::words_of_bytes(heading.staged_bytes) + "\n";
-  text += lines_of_sources(heading);
-  if (rows.empty()) return text;
+namespace {
+
+/// Of collectives, or of messages: a line each, below their head.
+std::string lines_of(const std::vector<Row>& all, bool of_messages, std::size_t lines_max) {
+  std::vector<Row> rows;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(rows),
+               [&](const Row& row) { return row.is_of_messages == of_messages; });
+  if (rows.empty()) return "";
   static const Cells head{"collective", "size",  "communicator", "algorithm", "mechanism",
                           "calls",      "bytes", "time",         "a call",    "why"};
-  std::vector<Cells> lines{head};
+  static const Cells head_of_messages{"message", "size",  "communicator", "carried by", "way",
+                                      "calls",   "bytes", "time",         "a call",     "why"};
+  std::vector<Cells> lines{of_messages ? head_of_messages : head};
   for (std::size_t i = 0; i < std::min(rows.size(), lines_max); ++i) lines.push_back(cells_of(rows[i]));
   std::array<std::size_t, columns> widths{};
   for (const Cells& cells : lines)
     for (std::size_t i = 0; i < columns; ++i) widths[i] = std::max(widths[i], cells[i].size());
+  std::string text;
   for (const Cells& cells : lines) text += line_of(cells, widths);
   if (rows.size() > lines_max) {
     double rest = 0;
@@ -326,13 +337,45 @@ std::string table(const Heading& heading, std::vector<Row> rows, std::size_t lin
   return text;
 }
 
+/// The elements of a JSON list, and its end.
+std::string json_list_of(const std::vector<Row>& rows, bool of_messages) {
+  std::string text;
+  for (const Row& row : rows)
+    if (row.is_of_messages == of_messages) text.append(text.empty() ? "\n  " : ",\n  ").append(json_of(row));
+  return text + (text.empty() ? "]" : "\n ]");
+}
+
+}  // namespace
+
+std::string table(const Heading& heading, std::vector<Row> rows, std::size_t lines_max) {
+  sort_by_time(rows);
+  const Totals total = totals_of(rows), of_messages = totals_of(rows, true);
+  std::string text =
+      words_of_job(heading, total) + ", " + std::to_string(total.calls_of_host) + " of them by the MPI itself";
+  if (of_messages.calls > 0)
+    text += words_of_messages(heading, of_messages) + ", " + std::to_string(of_messages.calls_of_host) +
+            " of them by the MPI itself";
+  text += "\n";
+  if (!heading.why_inactive.empty()) text += "tutti: the library was inactive: " + heading.why_inactive + "\n";
+  if (!heading.no_window.empty()) text += "tutti: no window: " + heading.no_window + "\n";
+  if (heading.staged_buffers > 0)
+    text += "tutti: device buffers staged: " + std::to_string(heading.staged_buffers) + ", " +
+            selection::words_of_bytes(heading.staged_bytes) + "\n";
+  return text + lines_of_sources(heading) + lines_of(rows, false, lines_max) + lines_of(rows, true, lines_max);
+}
+
 std::string summary(const Heading& heading, const std::vector<Row>& rows) {
-  const Totals total = totals_of(rows);
+  const auto of_tutti = [](const Totals& total, const Times& slowest) {
+    return ", of these " + std::to_string(total.calls - total.calls_of_host) + " by Tutti in " +
+           words_of_seconds(slowest.seconds - slowest.seconds_of_host);
+  };
+  const Totals total = totals_of(rows), of_messages = totals_of(rows, true);
   std::string text = words_of_job(heading, total);
   if (!heading.why_inactive.empty()) return text + ", all of them by the MPI itself: " + heading.why_inactive + "\n";
-  if (total.calls == 0) return text + "\n";
-  return text + ", of these " + std::to_string(total.calls - total.calls_of_host) + " by Tutti in " +
-         words_of_seconds(heading.slowest.seconds - heading.slowest.seconds_of_host) + "\n";
+  if (total.calls > 0) text += of_tutti(total, heading.slowest);
+  if (of_messages.calls > 0)
+    text += words_of_messages(heading, of_messages) + of_tutti(of_messages, heading.slowest_in_messages);
+  return text + "\n";
 }
 
 std::string json(const Heading& heading, std::vector<Row> rows) {
@@ -351,8 +394,7 @@ std::string json(const Heading& heading, std::vector<Row> rows) {
           ",\n \"device_bytes_staged\": " + std::to_string(heading.staged_bytes) +
           ",\n \"ranks\": " + std::to_string(heading.ranks) + ",\n \"cores\": " + std::to_string(heading.cores) +
           ",\n \"seconds\": " + number(heading.seconds) + ",\n \"rows\": [";
-  for (std::size_t i = 0; i < rows.size(); ++i) text.append(i ? ",\n  " : "\n  ").append(json_of(rows[i]));
-  return text + (rows.empty() ? "]\n}\n" : "\n ]\n}\n");
+  return text + json_list_of(rows, false) + ",\n \"messages\": [" + json_list_of(rows, true) + "\n}\n";
 }
 
 }  // namespace tutti::mpi

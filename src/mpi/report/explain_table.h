@@ -23,6 +23,9 @@ struct CommunicatorShape {
 };
 
 struct Row {
+  bool is_of_messages =
+      false;  ///< between two ranks: `collective` is the function of MPI, "envelope" an algorithm, and a
+              ///< mechanism a way; all ranks are added up
   std::string collective;
   long size_class = none;  ///< sizes above 2^(k-1) up to 2^k
   static constexpr long none = -1, varying = -2;
@@ -50,11 +53,11 @@ void merge(std::vector<Row>& into, const std::vector<Row>& more, Merge how);
 std::string packed(const std::vector<Row>& rows);
 std::vector<Row> unpacked(const std::string& text);
 
-/// How long one rank was in collectives.
+/// How long one rank was in collectives, or in calls for messages.
 struct Times {
   double seconds = 0, seconds_of_host = 0;
 };
-Times times_of(const std::vector<Row>& rows);
+Times times_of(const std::vector<Row>& rows, bool of_messages = false);
 
 /// What stands above the rows.
 struct Heading {
@@ -71,9 +74,10 @@ struct Heading {
   std::uint64_t staged_buffers = 0;  ///< of devices: copied to or from them, by all ranks together
   std::uint64_t staged_bytes = 0;    ///< in these copies
   int ranks = 1;
-  int cores = 0;       ///< for the ranks of rank 0's node; 0: unknown
-  double seconds = 0;  ///< from MPI_Init to MPI_Finalize, of the rank for which it was longest
-  Times slowest;       ///< of the rank that was longest in collectives: rows have the slowest rank of each
+  int cores = 0;              ///< for the ranks of rank 0's node; 0: unknown
+  double seconds = 0;         ///< from MPI_Init to MPI_Finalize, of the rank for which it was longest
+  Times slowest;              ///< of the rank that was longest in collectives: rows have the slowest rank of each
+  Times slowest_in_messages;  ///< the same of calls for messages
 };
 
 /// A line each, the longest time first; at most `lines_max` rows.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "mpi/arguments/device_memory.h"
@@ -57,6 +58,7 @@ OurMessages::OurMessages(const Job& job) : all(job.messages.get()) {
   const std::size_t asked = job.node.settings.messages_min;
   near_min = asked ? asked : of->near_min;
   far_min = asked ? asked : of->far_min;
+  looked_at_min = explain::counting ? 0 : least();
 }
 
 std::size_t envelope_min(int peer) {
@@ -81,6 +83,7 @@ SendPart::SendPart(const MessageBuffer& elements, const Destination& to, bool is
   if (!is_there)
     packed_ =
         pack(elements.buffer, elements.count, elements.datatype, elements.info, outgoing_->staging(), to.communicator);
+  if (explain::counting) tally_ = explain::by_envelope(to.communicator, message.bytes);
 }
 
 int SendPart::begin() {
@@ -98,6 +101,7 @@ int SendPart::begin() {
 
 bool SendPart::progress() {
   const bool is_over = outgoing_->progress();
+  if (is_over && tally_) explain::went(*std::exchange(tally_, nullptr), outgoing_->way());
   if (request_ == MPI_REQUEST_NULL) return is_over;
   if (is_inside_host()) return false;
   int sent = 0;
@@ -178,6 +182,12 @@ void TwoSidedCall::send_again(const MessageBuffer& elements, const Destination& 
 
 void TwoSidedCall::start() {
   if (!is_persistent_) return;
+  const std::uint64_t begin = to_ && explain::counting ? explain::begin_message(&next.Start, Refusal::brief) : 0;
+  start_again();
+  if (begin) explain::end_message(communicator_, elements_.bytes(), begin, code_);
+}
+
+void TwoSidedCall::start_again() {
   receive_.reset();
   send_.reset();
   code_ = MPI_SUCCESS;
@@ -188,6 +198,7 @@ void TwoSidedCall::start() {
       return;
     } catch (const ArenaFull&) {
       send_.reset();
+      explain::by_host_after_all();
     }
   } else if (to_) {
     our_messages()->say(to_->peer, {to_->identity, to_->tag, elements_.bytes(), false});

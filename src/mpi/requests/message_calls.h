@@ -10,6 +10,7 @@
 #include "mpi/arguments/datatypes.h"
 #include "mpi/communicators.h"
 #include "mpi/host.h"
+#include "mpi/report/explain.h"
 #include "mpi/requests/partitioned_calls.h"
 #include "mpi/requests/requests.h"
 
@@ -77,6 +78,7 @@ class SendPart {
   const bool is_synchronous_;
   int packed_ = MPI_SUCCESS;
   std::optional<messages::Outgoing> outgoing_;
+  explain::MessageTally* tally_ = nullptr;  ///< where its way is to be counted
   MPI_Request request_ = MPI_REQUEST_NULL;
   alignas(16) std::byte letter_[messages::Envelope::bytes];
 };
@@ -130,6 +132,8 @@ struct OurMessages {
   /// From so many bytes on a message goes as an envelope: to ranks with which this one has a cache in common, and to others.
   std::size_t near_min = 0, far_min = 0;
   std::size_t least() const { return near_min < far_min ? near_min : far_min; }
+  /// From so many bytes on a message that is sent is looked at: all are where they are counted.
+  std::size_t looked_at_min = 0;
 
   OurMessages() = default;
   explicit OurMessages(const Job& job);
@@ -177,6 +181,8 @@ class TwoSidedCall final : public MessageCall {
   MPI_Status status_{};
   std::optional<ReceivePart> receive_;
   std::optional<SendPart> send_;
+  void start_again();
+
   std::optional<Destination> to_;  ///< of a persistent send
   bool is_synchronous_ = false, by_envelope_ = false;
 };
