@@ -131,7 +131,7 @@ def check_file(runner, folder):
 
 def check_messages(runner, folder):
     """Messages by who carries them, their way, and why."""
-    variables = {**SHIPPED, "TUTTI_MESSAGES": "1", "TUTTI_MESSAGES_MIN": "16K"}
+    variables = {**SHIPPED, "TUTTI_MESSAGES_MIN": "16K"}
     path = Path(folder) / "messages.json"
     outcome = runner.start(2, "explain", ["messages"], {**variables, "TUTTI_EXPLAIN": str(path)}).wait(60)
     told = json.loads(path.read_text()) if path.exists() else {"messages": []}

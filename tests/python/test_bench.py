@@ -145,7 +145,6 @@ def test_each_kind_of_messages_is_measured_and_what_comes_is_checked(tutti_here)
     told = json.loads(done.stdout)
     assert {cell["collective"] for cell in told["cells"]} == set(MESSAGES)
     assert all(cell["checked"] and cell["host_us"] > 0 and cell["tutti_us"] > 0 for cell in told["cells"])
-    assert told["options"]["variables"]["TUTTI_MESSAGES"] == "1"
 
 
 def shown(table):
@@ -339,16 +338,11 @@ def test_the_table_of_an_mpi_is_shown_before_the_next_one_is_measured(monkeypatc
     assert "MPICH, 2 ranks (times" not in rest
 
 
-@pytest.mark.parametrize(
-    ("words", "chosen"),
-    [([], "1"), (["-s", "MESSAGES=0"], "0")],
-)
-def test_messages_are_tutti_s_where_they_are_measured(monkeypatch, words, chosen):
+def test_all_of_messages_are_measured_unless_some_are_named(monkeypatch):
     asked = []
     monkeypatch.setattr(command, "installed_hosts", lambda: [HOST])
     monkeypatch.setattr(runs, "measure", lambda part, options, *_: asked.append(options) or [])
-    main.get_command(app).main(["bench", "--form", "messages", *words], standalone_mode=False)
-    assert asked[0].variables["TUTTI_MESSAGES"] == chosen
+    main.get_command(app).main(["bench", "--form", "messages"], standalone_mode=False)
     assert asked[0].collectives == list(MESSAGES)
 
 

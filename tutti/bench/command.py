@@ -180,8 +180,6 @@ def bench(
     variables, warnings = parse_settings(pairs, setting_names())
     for line in warnings:
         print(f"tutti: warning: {line}", file=sys.stderr)
-    if of_messages:
-        variables = {"TUTTI_MESSAGES": "1", **variables}
     if words:
         check_algorithms(words, hosts[0], collectives, rank_counts[0])
     options = BenchOptions(
