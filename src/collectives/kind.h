@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/simulated.h"
 #include "engine/call.h"
 #include "engine/communicator.h"
 #include "memory/stream.h"
@@ -73,6 +74,7 @@ struct Combiner {
 
   void operator()(void* destination, const void* const* sources, std::size_t source_count,
                   std::size_t element_count) const {
+    if constexpr (simulated::on) simulated::reduces(destination, sources, source_count, element_count * element_bytes);
     if (kernel)
       kernel(destination, sources, source_count, element_count);
     else

@@ -151,7 +151,7 @@ void Operation::stay_out() {
 
 bool Channel::wait_for_leavers(const Operation& operation) {
   // Peers may be reading this rank's buffers; they find out as this rank did, unless they never come.
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  const auto deadline = sync::now() + std::chrono::seconds(1);
   const sync::WaitReason reason{operation.call().collective, nullptr, operation.sequence(),
                                 communicator_.node_rank(rank_)};
   int gone = 0;
@@ -161,7 +161,7 @@ bool Channel::wait_for_leavers(const Operation& operation) {
              standing(rank).gone.get() != 0;
     };
     while (gone < size_ && is_gone(gone)) ++gone;
-    return gone == size_ || std::chrono::steady_clock::now() > deadline;
+    return gone == size_ || sync::now() > deadline;
   });
   return gone == size_;
 }

@@ -62,8 +62,8 @@ struct Node {
   /// Last-level caches of the node together; what does not fit there is copied past them.
   std::size_t cache_bytes = SIZE_MAX;
   /// Warnings that were given, a bit each, by all ranks of the node if they share memory.
-  std::atomic<std::uint64_t> own_warnings{0};
-  std::atomic<std::uint64_t>* warnings = &own_warnings;
+  sync::Word<std::uint64_t> own_warnings;
+  sync::Word<std::uint64_t>* warnings = &own_warnings;
   bool ranks_are_threads = false;  ///< then every pointer is valid for every rank
   bool oversubscribed = false;     ///< more ranks than cores
 

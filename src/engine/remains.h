@@ -40,8 +40,7 @@ class Traces {
 
 class Remains {
  public:
-  using Row = std::atomic<std::uint8_t>;
-  static_assert(sizeof(Row) == 1 && Row::is_always_lock_free);
+  using Row = sync::Word<std::uint8_t>;
 
   /// Tells the other ranks: it is the last thing that this rank does with what they share. opened: this rank has made its
   /// own part accessible. staging: what else lies in its arena for them.

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -27,11 +26,11 @@ struct alignas(sync::line_bytes) ExposureTable {
     }
   };
   struct Row {
-    std::atomic<std::uint64_t> version{0};  ///< odd while the owner changes the row
-    std::atomic<std::uint64_t> begin{0}, end{0};
+    sync::Word<std::uint64_t> version;  ///< odd while the owner changes the row
+    sync::Word<std::uint64_t> begin, end;
   };
 
-  std::atomic<std::uint64_t> changes{0};  ///< grows after each change of a row
+  sync::Word<std::uint64_t> changes;  ///< grows after each change of a row
   std::array<Row, rows> row;
 
   /// The extent of a row; empty (begin == end) if there is none, or if it is being changed.

@@ -12,6 +12,7 @@
 
 #include "base/copy.h"
 #include "base/sanitizer.h"
+#include "base/simulated.h"
 #include "memory/attachments.h"
 #include "memory/copy_requests.h"
 
@@ -37,6 +38,14 @@ void touch_to_store(std::byte* begin, std::size_t bytes) {
   const auto over = reinterpret_cast<std::uintptr_t>(begin) % page;
   for (std::size_t at = 0; at < bytes; at += at ? page : page - over)
     static_cast<volatile std::byte*>(begin)[at] = static_cast<volatile std::byte*>(begin)[at];
+}
+
+/// process_vm_readv and process_vm_writev.
+ssize_t move_by_kernel(Copy::Direction direction, pid_t process, const iovec* here, const iovec* there,
+                       std::size_t count) {
+  const bool reads = direction == Copy::Direction::read;
+  if constexpr (simulated::on) return static_cast<ssize_t>(simulated::copy_by_kernel(reads, here, there, count));
+  return (reads ? process_vm_readv : process_vm_writev)(process, here, count, there, count, 0);
 }
 
 /// Where ranks are threads, the far side of what the kernel has copied is memory that a sanitizer watches.
@@ -113,8 +122,7 @@ Lack Peer::advance_by_kernel(Copy& copy) const {
     const std::uint64_t remote = address_of(copy.region) + copy.offset;
     iovec here{copy.local, copy.bytes};
     iovec there{reinterpret_cast<void*>(remote), copy.bytes};
-    const auto call = reads ? process_vm_readv : process_vm_writev;
-    const ssize_t moved = refused ? 0 : call(process, &here, 1, &there, 1, 0);
+    const ssize_t moved = refused ? 0 : move_by_kernel(copy.direction, process, &here, &there, 1);
     if (moved <= 0) {
       const int error = moved < 0 ? errno : 0;
       if (error == EINTR) continue;
@@ -186,7 +194,7 @@ bool Peer::copy_runs_by_kernel(Region region, const Run* runs, std::size_t count
     there[i] = {reinterpret_cast<void*>(address_of(region) + runs[i].offset), runs[i].bytes};
     bytes += runs[i].bytes;
   }
-  if (process_vm_readv(process, here, count, there, count, 0) != static_cast<ssize_t>(bytes)) return false;
+  if (move_by_kernel(Copy::Direction::read, process, here, there, count) != static_cast<ssize_t>(bytes)) return false;
   loaded(bytes);
   for (std::size_t i = 0; is_watched(process) && i < count; ++i)
     tell_sanitizer_of_read(there[i].iov_base, there[i].iov_len);

@@ -7,7 +7,6 @@
 
 #include <sys/types.h>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -33,7 +32,7 @@ inline constexpr std::size_t filled_at_once = std::size_t{8} << 10;
 
 /// Lies before memory of Kind::filling: how many bytes of it are there.
 struct alignas(sync::line_bytes) Filled {
-  std::atomic<std::uint64_t> bytes{0};
+  sync::Word<std::uint64_t> bytes;
   static Filled& of(std::byte* begin) { return reinterpret_cast<Filled*>(begin)[-1]; }
 };
 

@@ -5,6 +5,7 @@
 
 #include "base/copy.h"
 #include "base/sanitizer.h"
+#include "base/simulated.h"
 
 #if defined(__SSE2__)
 #include <immintrin.h>
@@ -48,6 +49,7 @@ const bool has_avx = __builtin_cpu_supports("avx") != 0;
 }  // namespace
 
 void stream_part(void* destination, const void* source, std::size_t bytes) {
+  if constexpr (simulated::on) return simulated::copy(destination, source, bytes, simulated::Move::streaming);
   auto* to = static_cast<char*>(destination);
   const auto* from = static_cast<const char*>(source);
   const std::size_t head = (line - reinterpret_cast<std::uintptr_t>(to) % line) % line;
@@ -70,16 +72,20 @@ void stream_part(void* destination, const void* source, std::size_t bytes) {
 
 // Streaming stores are not ordered with the flag that follows unless they are told to be.
 void stream_fence() {
+  if constexpr (simulated::on) return simulated::fence();
   _mm_sfence();
 }
 
 #else
 
 void stream_part(void* destination, const void* source, std::size_t bytes) {
+  if constexpr (simulated::on) return simulated::copy(destination, source, bytes, simulated::Move::streaming);
   std::memcpy(destination, source, bytes);
 }
 
-void stream_fence() {}
+void stream_fence() {
+  if constexpr (simulated::on) return simulated::fence();
+}
 
 #endif
 
@@ -90,6 +96,7 @@ void stream_copy(void* destination, const void* source, std::size_t bytes) {
 
 void take_lines(std::byte* begin, std::size_t bytes) {
   if (bytes == 0) return;
+  if constexpr (simulated::on) return simulated::take(begin, bytes);
   const auto take = [](std::byte* byte) {
     auto* const kept = reinterpret_cast<volatile unsigned char*>(byte);
     *kept = *kept;

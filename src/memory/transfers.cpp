@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/copy.h"
-#include "base/sanitizer.h"
+#include "base/simulated.h"
 
 namespace tutti::memory {
 
@@ -101,7 +101,10 @@ void carry_out(const Peer& peer, const Copy& copy) {
     sync::wait(*peer.requests->waiter, {"a copy that its owner makes", nullptr, 0, peer.rank},
                [&] { return transfers.go_on(); });
   else
-    while (!transfers.go_on()) sched_yield();
+    while (!transfers.go_on()) {
+      if constexpr (simulated::on) simulated::pause();
+      sched_yield();
+    }
 }
 
 }  // namespace

@@ -13,7 +13,6 @@
 // peers cannot read where it lies.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -65,15 +64,15 @@ struct Block {
       ~std::uint64_t{0};  ///< `claims`: the sender is copying the message to its arena
 
   // The sender's.
-  alignas(sync::line_bytes) std::atomic<std::uint64_t> region;  ///< published by the record, and again by the claims
-  sync::Flag pushed;                                            ///< pieces that it has stored
+  alignas(sync::line_bytes) sync::Word<std::uint64_t> region;  ///< published by the record, and again by the claims
+  sync::Flag pushed;                                           ///< pieces that it has stored
   // The receiver's.
   alignas(sync::line_bytes) sync::Flag accepted;
-  std::atomic<std::uint64_t> destination, room;  ///< published by `accepted`: a region, or none; bytes that are wanted
-  sync::Flag pulled;                             ///< pieces that it has read
-  sync::Flag finished;                           ///< nobody needs any of it any more
+  sync::Word<std::uint64_t> destination, room;  ///< published by `accepted`: a region, or none; bytes that are wanted
+  sync::Flag pulled;                            ///< pieces that it has read
+  sync::Flag finished;                          ///< nobody needs any of it any more
   /// How many pieces are taken: by the sender from the beginning on (low half), by the receiver from the end on (high half).
-  alignas(sync::line_bytes) std::atomic<std::uint64_t> claims;
+  alignas(sync::line_bytes) sync::Word<std::uint64_t> claims;
 };
 
 /// How many pieces there are of `bytes`, and how long they are.

@@ -2,9 +2,10 @@
 // No read-modify-write anywhere on the path of a collective (XHC, section III.E).
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
+
+#include "sync/word.h"
 
 namespace tutti::sync {
 
@@ -27,9 +28,9 @@ class Flag {
   bool has(Stamp target) const { return get() >= target; }
 
  private:
-  std::atomic<Stamp> value_{0};
+  Word<Stamp> value_;
 };
-static_assert(sizeof(Flag) == 8 && std::atomic<Stamp>::is_always_lock_free);
+static_assert(sizeof(Flag) == 8);
 
 /// Fetches the cache line for writing. Only a hint: it may be written by others again before we write.
 inline void prefetch_to_write(const void* line) {

@@ -2,7 +2,6 @@
 // finally sleeps; a simulator or ranks as coroutines of one thread put another in its place.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -20,6 +19,13 @@ inline void cpu_relax() {
 #elif defined(__aarch64__)
   asm volatile("yield" ::: "memory");
 #endif
+}
+
+/// For waits that end after a while.
+inline std::chrono::steady_clock::time_point now() {
+  if constexpr (simulated::on)
+    return std::chrono::steady_clock::time_point(std::chrono::nanoseconds(simulated::ticks()));
+  return std::chrono::steady_clock::now();
 }
 
 /// Ranks that wait for each other's flags.
@@ -97,7 +103,7 @@ inline void wait(Waiter& waiter, const WaitReason& reason, Poll&& poll) {
 /// The word on which a rank sleeps. Written by its rank and by whoever wakes it: the one exception to single-writer
 /// flags, off the path of a collective unless somebody sleeps.
 struct alignas(line_bytes) Doorbell {
-  std::atomic<std::uint32_t> sleeping{0};
+  Word<std::uint32_t> sleeping;
 };
 
 /// What the default policy needs to know and to call; functions may be empty.

@@ -48,23 +48,24 @@ TEST(Sleeping, WhoEndsItsWaitLeavesTheWordToOthersThatSleep) {
   const WaitReason reason{"a test"};
   // A thread whose sleep ends by itself. Where others have the processor it takes long to go to sleep.
   int looks_asleep = 0;
-  const std::atomic<std::uint32_t>& word = ranks.doorbells[0].sleeping;
-  wait(*waiter, reason, [&] { return word.load() == 1 && ++looks_asleep > 3; });
-  EXPECT_EQ(ranks.doorbells[0].sleeping.load(), 1u) << "another thread that sleeps would not be woken";
+  const Word<std::uint32_t>& word = ranks.doorbells[0].sleeping;
+  wait(*waiter, reason, [&] { return word.load(std::memory_order_relaxed) == 1 && ++looks_asleep > 3; });
+  EXPECT_EQ(ranks.doorbells[0].sleeping.load(std::memory_order_relaxed), 1u)
+      << "another thread that sleeps would not be woken";
   const int self = 0;
   ranks.waiter_of(1)->wake(&self, 1);
-  EXPECT_EQ(ranks.doorbells[0].sleeping.load(), 0u);
+  EXPECT_EQ(ranks.doorbells[0].sleeping.load(std::memory_order_relaxed), 0u);
 }
 
 TEST(Sleeping, AllThreadsThatSleepAreWoken) {
   Ranks ranks;
   const auto waker = ranks.waiter_of(1);
   for (int round = 0; round < 20; ++round) {
-    std::atomic<std::uint32_t>& word = ranks.doorbells[0].sleeping;
+    Word<std::uint32_t>& word = ranks.doorbells[0].sleeping;
     std::atomic<int> started{0}, woken{0};
     std::vector<pid_t> ids(2);
     std::vector<std::thread> threads;
-    word.store(1);
+    word.store(1, std::memory_order_relaxed);
     for (int i = 0; i < 2; ++i)
       threads.emplace_back([&, i] {
         ids[static_cast<std::size_t>(i)] = static_cast<pid_t>(syscall(SYS_gettid));

@@ -20,7 +20,7 @@ constexpr std::uint64_t magic_value = 0x7475747469212121;
 struct ArenaHeader {
   sync::Doorbell doorbell;
   LifeLine life;
-  std::atomic<std::uint64_t> warnings;  ///< on the first rank of the node: of all of them (Node::warnings)
+  sync::Word<std::uint64_t> warnings;  ///< on the first rank of the node: of all of them (Node::warnings)
   alignas(64) std::atomic<std::uint32_t> round_trip;  ///< while caches are judged (shared_caches.h)
   alignas(64) std::uint64_t magic;
   std::uint64_t machine_bytes;  ///< on the first rank of the node: the serialised machine that follows

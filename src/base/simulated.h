@@ -1,0 +1,43 @@
+// The seam for simulators, which are builds of their own (-DTUTTI_SIMULATED=ON, as those with a sanitizer are): there the
+// core tells each access to what ranks share, and asks for the time. Whoever runs ranks as fibres of one thread defines
+// these functions (tests/simulated), and lets another rank go on in any of them.
+//
+// In an ordinary build nothing of this is there, to the byte: `if constexpr (simulated::on)` stands in front of each call,
+// in the same statement (tests/python/test_seam.py).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+struct iovec;
+
+namespace tutti::simulated {
+
+#if defined(TUTTI_SIMULATED)
+inline constexpr bool on = true;
+#else
+inline constexpr bool on = false;
+#endif
+
+/// How bytes are stored: through the caches, or past them, so that only fence() orders the stores.
+enum class Move { cached, streaming };
+
+/// A word is loaded next, or stored next, and has been (sync::Word).
+void loads(const void* word, std::size_t bytes);
+void stores(const void* word, std::size_t bytes);
+void stored(const void* word);
+/// Copies as memmove, in as many steps as it likes.
+void copy(void* destination, const void* source, std::size_t bytes, Move how);
+void fence();
+/// The same between parts of memory, as process_vm_readv (reads) and process_vm_writev do. Returns how many bytes.
+std::size_t copy_by_kernel(bool reads, const iovec* here, const iovec* there, std::size_t count);
+/// Stores what is there already (memory::take_lines).
+void take(void* begin, std::size_t bytes);
+/// `bytes` of each source are combined next.
+void reduces(const void* destination, const void* const* sources, std::size_t source_count, std::size_t bytes);
+/// Grows; in about nanoseconds.
+std::uint64_t ticks();
+/// Nothing that this rank has looked at was as it wishes: others are to go on.
+void pause();
+
+}  // namespace tutti::simulated
