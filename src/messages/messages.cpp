@@ -39,10 +39,11 @@ bool is_affordable(std::size_t bytes, int ranks) {
 }
 
 /// For so long a sender waits for the receiver. What MPIs buffer: as long as a rendezvous takes, and then some. What is longer:
-/// several times as long as the copy takes that could be saved.
-std::uint64_t patience_of_sender(std::size_t bytes) {
+/// several times as long as the copy takes that could be saved. others: bytes of other messages to it, which it may be
+/// busy with, or with as many that it sends.
+std::uint64_t patience_of_sender(std::size_t bytes, std::size_t others) {
   constexpr std::uint64_t least = 100'000, ticks_a_byte = 4;
-  return least + (bytes > buffered_by_some ? bytes * ticks_a_byte : 0);
+  return least + others + (bytes > buffered_by_some ? bytes * ticks_a_byte : 0);
 }
 
 }  // namespace
@@ -159,16 +160,26 @@ Block* Messages::take_block() {
 }
 
 void Messages::give_back(const Left& left) {
+  lent_ -= left.lent;
   if (left.staging) node_.arena->release(*left.staging, memory::Arena::Contents::used);
   unused_.push_back(left.block);
 }
 
-void Messages::leave(Block* block, std::optional<std::size_t> staging) {
+void Messages::leave(const Left& left) {
   const std::lock_guard lock(mutex_);
-  if (block->finished.get())
-    give_back({block, staging});
+  if (left.block->finished.get())
+    give_back(left);
   else
-    left_.push_back({block, staging});
+    left_.push_back(left);
+}
+
+bool Messages::may_lend(std::size_t bytes, std::size_t most) {
+  if (bytes > most) return false;
+  const std::lock_guard lock(mutex_);
+  sweep();
+  if (lent_ + bytes > most) return false;
+  lent_ += bytes;
+  return true;
 }
 
 void Messages::sweep() {
@@ -184,9 +195,13 @@ void Messages::sweep() {
 }
 
 Outgoing::Outgoing(Messages& messages, const Message& message)
-    : messages_(messages), in_use_(messages.node()), message_(message), block_(messages.take_block()) {
+    : messages_(messages),
+      in_use_(messages.node()),
+      message_(message),
+      block_(messages.take_block()),
+      is_lent_(message.buffer && messages.may_lend(message.bytes, message.lent_most)) {
   const memory::Region region =
-      message.buffer && !message.is_lent ? node().reachable(message.buffer, message.bytes) : memory::Region();
+      message.buffer && !is_lent_ ? node().reachable(message.buffer, message.bytes) : memory::Region();
   block_->region.store(region.bits(), std::memory_order_relaxed);
   if (region.kind() != memory::Kind::none) return;
   try {
@@ -194,14 +209,19 @@ Outgoing::Outgoing(Messages& messages, const Message& message)
     stage();
   } catch (...) {
     block_->finished.set(1);
-    messages_.leave(block_, staging_);
+    leave();
     throw;
   }
 }
 
 Outgoing::~Outgoing() {
   if (since_ == 0) block_->finished.set(1);  // nobody knows of it
-  messages_.leave(block_, staging_);
+  leave();
+}
+
+void Outgoing::leave() {
+  if (since_ != 0) messages_.from(message_.peer).open.fetch_sub(message_.bytes, std::memory_order_relaxed);
+  messages_.leave({block_, staging_, is_lent_ ? message_.bytes : 0});
 }
 
 /// To the arena, from where the receiver gets it whenever it comes.
@@ -210,7 +230,7 @@ void Outgoing::stage() {
   if (!staging_) throw ArenaFull();
   const std::size_t begin = *staging_ + sizeof(memory::Filled);
   memory::Region region(memory::Kind::arena, begin);
-  if (message_.is_lent) {
+  if (is_lent_) {
     new (node().arena->base() + *staging_) memory::Filled;
     region = memory::Region(memory::Kind::filling, begin).taken_over();
   } else if (message_.buffer) {
@@ -221,7 +241,7 @@ void Outgoing::stage() {
 }
 
 void Outgoing::fill() {
-  if (!message_.is_lent) return;
+  if (!is_lent_) return;
   memory::Filled& filled = memory::Filled::of(staging());
   for (std::size_t at = 0; at < message_.bytes;) {
     const std::size_t end = std::min(at + memory::filled_at_once, message_.bytes);
@@ -237,12 +257,17 @@ Envelope Outgoing::announce() {
   const Envelope envelope = messages_.say(message_.peer, {message_.communicator, message_.tag, message_.bytes, true,
                                                           offset, block_->region.load(std::memory_order_relaxed)});
   since_ = ticks() | 1;
+  messages_.from(message_.peer).open.fetch_add(message_.bytes, std::memory_order_relaxed);
   return envelope;
 }
 
-/// The message was not accepted for long.
+/// The message was not accepted for long, nor was another one to that rank.
 bool Outgoing::buffer_later() {
-  if (!may_buffer_ || ticks() - since_ < patience_of_sender(message_.bytes)) return false;
+  if (!may_buffer_) return false;
+  const Messages::From& all = messages_.from(message_.peer);
+  const std::uint64_t since = std::max(since_, all.seen.load(std::memory_order_relaxed)), now = ticks();
+  const std::size_t others = all.open.load(std::memory_order_relaxed) - message_.bytes;
+  if (now < since || now - since < patience_of_sender(message_.bytes, others)) return false;
   may_buffer_ = is_affordable(message_.bytes, node().size);
   if (!may_buffer_) return false;
   std::uint64_t none = 0;
@@ -282,8 +307,13 @@ void Outgoing::push() {
 
 bool Outgoing::progress() {
   if (over_) return true;
-  if (block_->finished.get()) return over_ = true;
-  if (block_->accepted.get()) {
+  const bool is_finished = block_->finished.get(), is_accepted = is_finished || block_->accepted.get();
+  if (is_accepted && (is_finished || !is_seen_)) {
+    is_seen_ = true;
+    messages_.from(message_.peer).seen.store(ticks(), std::memory_order_relaxed);
+  }
+  if (is_finished) return over_ = true;
+  if (is_accepted) {
     if (staged_) return over_ = true;
     push();
     return over_;
@@ -292,7 +322,7 @@ bool Outgoing::progress() {
 }
 
 Way Outgoing::way() const {
-  if (staged_) return message_.is_lent ? Way::lent : Way::staged;
+  if (staged_) return is_lent_ ? Way::lent : Way::staged;
   if (pushed_ < block_->pulled.get()) return Way::read;
   return message_.store == memory::Store::cached ? Way::stored : Way::streamed;
 }

@@ -133,11 +133,15 @@ class Messages {
   struct From {
     std::deque<Pending> pending;      ///< not come yet
     std::vector<std::uint64_t> come;  ///< numbers of those that have come, and were not heard of yet
+    // Of those of this rank to the peer.
+    std::atomic<std::uint64_t> seen{0};  ///< when one was last found to go on, in ticks
+    std::atomic<std::size_t> open{0};    ///< bytes of those that are not over
   };
   static constexpr std::size_t come_max = 32;
   struct Left {
     Block* block;
     std::optional<std::size_t> staging;
+    std::size_t lent = 0;  ///< bytes
   };
   Envelope envelope_of(int sender, std::uint64_t number, const Record& record) const;
   std::deque<Pending>& listen(int peer);
@@ -146,7 +150,10 @@ class Messages {
   /// Zero, but for the sender's part.
   Block* take_block();
   /// The sender is over. A block that the receiver may still look at is given back later.
-  void leave(Block* block, std::optional<std::size_t> staging);
+  void leave(const Left& left);
+  /// Whether so many bytes may be lent, too. They are until they are given back.
+  bool may_lend(std::size_t bytes, std::size_t most);
+  From& from(int peer) { return from_[static_cast<std::size_t>(peer)]; }
   void give_back(const Left& left);
   void sweep();
 
@@ -157,6 +164,7 @@ class Messages {
   std::vector<From> from_;  ///< by node rank
   std::vector<Block*> unused_;
   std::deque<Left> left_;
+  std::size_t lent_ = 0;  ///< bytes of all that are lent
 };
 
 /// How the bytes of a message came to the receiver.
@@ -181,8 +189,9 @@ class Outgoing {
     const std::byte* buffer = nullptr;
     std::size_t bytes = 0;
     memory::Store store = memory::Store::cached;  ///< of what is copied into the receiver's buffer
-    /// What the receiver reads is a copy through the caches, whose lines it takes over; it reads behind the sender.
-    bool is_lent = false;
+    /// What the receiver reads is a copy through the caches, whose lines it takes over; it reads behind the sender. Unless all
+    /// that are lent at a time would have more bytes than this.
+    std::size_t lent_most = 0;
   };
   /// A message whose buffer is null lies nowhere: it is to be written to staging(). Throws ArenaFull.
   Outgoing(Messages& messages, const Message& message);
@@ -204,6 +213,7 @@ class Outgoing {
  private:
   Node& node() const { return messages_.node(); }
   const memory::Peer& other() const { return node().peers[static_cast<std::size_t>(message_.peer)]; }
+  void leave();
   void stage();
   void push();
   bool buffer_later();
@@ -214,6 +224,8 @@ class Outgoing {
   Block* block_;
   std::optional<std::size_t> staging_;
   bool staged_ = false;  ///< the message is in the arena
+  bool is_lent_ = false;
+  bool is_seen_ = false;  ///< the receiver has begun
   bool may_buffer_ = true;
   bool over_ = false;
   std::uint64_t since_ = 0;          ///< it was announced, in ticks

@@ -89,12 +89,11 @@ TEST_P(TwoSided, MessagesComeWhoeverCopiesThem) {
       what.communicator = communicator;
       what.tag = static_cast<int>(message % 5);
       what.bytes = bytes;
-      what.is_lent = alike() % 3 == 0;
+      if (alike() % 3 == 0) what.lent_most = SIZE_MAX / 2;
       what.store = alike() % 2 ? memory::Store::cached : memory::Store::streaming_to_peers;
       const bool is_written_there = alike() % 5 == 0, receiver_is_impatient = alike() % 2;
       std::vector<std::byte> sent = bytes_of(bytes, message, self), received(room);
       what.buffer = is_written_there ? nullptr : sent.data();
-      if (is_written_there) what.is_lent = false;
       Outgoing outgoing(rank.messages, what);
       if (is_written_there) std::memcpy(outgoing.staging(), sent.data(), bytes);
       mail.put(next, outgoing.announce());
@@ -117,8 +116,9 @@ TEST_P(TwoSided, MessagesComeWhoeverCopiesThem) {
         take_turn(rank.node);
       }
       const Way way = outgoing.way(), by_sender = what.store == memory::Store::cached ? Way::stored : Way::streamed;
-      if (what.is_lent || is_written_there)
-        EXPECT_EQ(way, what.is_lent ? Way::lent : Way::staged);
+      const bool is_lent = what.lent_most > 0 && !is_written_there;
+      if (is_lent || is_written_there)
+        EXPECT_EQ(way, is_lent ? Way::lent : Way::staged);
       else
         EXPECT_TRUE(way == by_sender || way == Way::read || way == Way::staged) << name_of(way);
       // The buffer is the program's again.
@@ -264,6 +264,43 @@ TEST(Messages, ThatWereWrittenOverAreTakenOnceEach) {
       collectives.barrier({});
     });
   }
+}
+
+/// Copies of so many messages as a core keeps in its cache; when the receiver has had them there is room for others.
+TEST(Messages, AreLentAsLongAsACoreKeepsThem) {
+  World world;
+  world.is_new = true;
+  world.ranks = 2;
+  constexpr std::size_t bytes = 60'000;
+  const std::vector<std::byte> sent = bytes_of(bytes, 1, 0);
+  std::vector<Envelope> said;
+  run_ranks(world, [&](int self, Collectives& collectives) {
+    Rank rank(collectives);
+    for (int round = 0; round < 3; ++round) {
+      std::deque<Outgoing> outgoing;
+      for (int i = 0; self == 0 && i < 3; ++i) {
+        outgoing.emplace_back(rank.messages, Outgoing::Message{1, communicator, i, sent.data(), bytes,
+                                                               memory::Store::cached, 2 * bytes + 1});
+        said.push_back(outgoing.back().announce());
+        outgoing.back().fill();
+        const auto kind = memory::Region::from_bits(said.back().region).kind();
+        EXPECT_EQ(kind == memory::Kind::filling, i < 2) << i;
+      }
+      collectives.barrier({});
+      {
+        const NeverWaiting both_sides(rank.node);
+        for (std::size_t i = 0; self == 1 && i < 3; ++i) {
+          std::vector<std::byte> received(bytes);
+          Incoming incoming(rank.messages, said[said.size() - 3 + i], received.data(), bytes, 0);
+          while (!incoming.progress()) take_turn(rank.node);
+          EXPECT_EQ(received, sent);
+        }
+        for (Outgoing& each : outgoing)
+          while (!each.progress()) take_turn(rank.node);
+      }
+      collectives.barrier({});
+    }
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(Reaches, TwoSided, all_reaches(), [](const auto& info) { return name_of(info.param); });

@@ -351,14 +351,16 @@ int look_and_start_both(const Sending& what, const Receiving& into, int source, 
     TwoSidedCall& call = make_call(*request);
     request->carry(call, function.name(), ours->to.peer, false);
     SendPart& part = call.send(ours->elements, ours->to, false, in_place);
+    if (const int error = part.begin(); error != MPI_SUCCESS) return error;
+    begun = true;
     MPI_Request inner = MPI_REQUEST_NULL;
     if (const int error = host.Irecv(into.buffer, static_cast<int>(into.count), into.datatype, source, tag,
                                      into.communicator, &inner);
-        error != MPI_SUCCESS)
+        error != MPI_SUCCESS) {
+      wait_for_message(function.name(), part.peer(), [&] { return part.progress(); });
       return error;
+    }
     call.receive(*elements, into.communicator, inner, false);
-    begun = true;
-    if (const int error = part.begin(); error != MPI_SUCCESS) return error;
     return start(std::move(request), call, function.name(), ours->to.peer, what.datatype, into.datatype, handle);
   });
   if (failed && !begun) {
@@ -384,28 +386,28 @@ int look_and_do_both(const Sending& what, const Receiving& into, int source, int
   StatusToLookAt looked(status);
   const auto ours = into.count <= std::numeric_limits<int>::max() ? envelopable(what) : std::optional<Envelopable>();
   std::optional<SendPart> sent;
+  int code = MPI_SUCCESS;
   if (ours) {
     try {
       sent.emplace(ours->elements, ours->to, false, in_place);
+      code = sent->begin();
     } catch (const ArenaFull&) {
       explain::by_host_after_all();
+      sent.reset();
     }
   }
   if (!sent) return arrived(by_host(looked.get()), into, *looked, function.name());
+  if (code != MPI_SUCCESS) return code;
   MPI_Request receive = MPI_REQUEST_NULL;
-  if (const int code = host.Irecv(into.buffer, static_cast<int>(into.count), into.datatype, source, tag,
-                                  into.communicator, &receive);
-      code != MPI_SUCCESS)
-    return code;
-  int code = sent->begin();
-  bool is_sent = code != MPI_SUCCESS;
+  code = host.Irecv(into.buffer, static_cast<int>(into.count), into.datatype, source, tag, into.communicator, &receive);
+  bool is_sent = false;
   int has_come = 0;
   wait_for_message(function.name(), -1, [&] {
     is_sent = is_sent || sent->progress();
-    if (has_come) return true;
-    const int received = host.Test(&receive, &has_come, looked.get());
-    if (received != MPI_SUCCESS) code = received;
-    return has_come || received != MPI_SUCCESS;
+    // What has been sent is to arrive, whatever becomes of what is received.
+    if (code != MPI_SUCCESS) return is_sent;
+    if (!has_come) code = host.Test(&receive, &has_come, looked.get());
+    return has_come != 0;
   });
   if (code != MPI_SUCCESS) return code;
   const auto elements = message_buffer(into.buffer, into.count, into.datatype);

@@ -28,7 +28,7 @@ struct Bounds {
   std::size_t near_min, far_min;
 };
 constexpr Bounds bounds[] = {{"Open MPI", std::size_t{4} << 10, std::size_t{4} << 10},
-                             {"Intel MPI", std::size_t{1} << 20, std::size_t{256} << 10},
+                             {"Intel MPI", std::size_t{1} << 20, std::size_t{2} << 20},
                              {"", std::size_t{8} << 10, std::size_t{8} << 10}};
 
 /// How the sender has its part in the copy (docs/measurements/messages.md). Between cores with a common cache a copy in lines
@@ -36,8 +36,7 @@ constexpr Bounds bounds[] = {{"Open MPI", std::size_t{4} << 10, std::size_t{4} <
 /// without one read each other's fresh lines slowly: stores past the caches are several times as fast.
 void set_way(messages::Outgoing::Message& message) {
   const bool near = is_near(message.peer);
-  const auto kept = static_cast<std::size_t>(job()->knowledge.model.private_cache * 3 / 4);
-  message.is_lent = message.buffer && near && message.bytes <= kept;
+  message.lent_most = near ? static_cast<std::size_t>(job()->knowledge.model.private_cache * 3 / 4) : 0;
   message.store = near ? memory::Store::cached : memory::Store::streaming_to_peers;
 }
 
