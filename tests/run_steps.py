@@ -342,6 +342,10 @@ def steps(full: bool) -> List[Step]:
         found.append(Step("install in empty roots", ["tests/install/run"], 3600))
         command = ["bash", "-euc", f"{configure('clang')}; exec {compile_all('clang')}"]
         found.append(Step("build with Clang", command, 3600))
+    # Ranks as fibres, in orders that follow from seeds: each repetition has others.
+    repeats = {"GTEST_REPEAT": "40"} if full else {}
+    command = build_then_test("simulated", 900.0 * patience)
+    found.append(Step("core simulated", command, 1800 * patience, repeats, lane=BEHIND))
     for preset in ("asan", "tsan"):
         # On two cores ThreadSanitizer takes about an hour for the full sweep.
         limit = 3 * 3600.0 if full else 1500.0

@@ -1,7 +1,6 @@
 // Ranks that are in different calls: at least one is told, nobody waits forever, no byte is stored outside a buffer.
 #include <algorithm>
 #include <atomic>
-#include <barrier>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -222,7 +221,7 @@ TEST(Disagreement, ARankInABarrierIsToldOfABroadcast) {
 /// All ranks leave a call that one of them has left: also one that is over for that one.
 TEST(Disagreement, ARankThatRevokesTheCommunicatorEndsTheWaitsOfAllForGood) {
   for (const int ranks : few_ranks()) {
-    std::barrier first_call_is_over(ranks);
+    MeetingPoint first_call_is_over(ranks);
     run_ranks(world_of(ranks, Reach::direct, ""), [&](int rank, Collectives& collectives) {
       EXPECT_FALSE(collectives.communicator().revoked());
       EXPECT_TRUE(allreduce(collectives, 1000, rank, ranks));
@@ -295,7 +294,7 @@ TEST(Disagreement, ARefusedCallThatOthersAreInEndsAllCallsOfAllRanks) {
   for (const int ranks : few_ranks())
     for (const int odd_one : {0, ranks - 1})
       for (std::size_t i = 0; i < meeting_calls.size(); ++i) {
-        std::barrier first_call_is_over(ranks);
+        MeetingPoint first_call_is_over(ranks);
         run_ranks(world_of(ranks, Reach::direct, ""), [&](int rank, Collectives& collectives) {
           EXPECT_TRUE(allreduce(collectives, 1000, rank, ranks));
           // What the odd one finds out would end this call for ranks that still wait in it.
@@ -386,7 +385,7 @@ TEST(Disagreement, TheReportOfALongWaitTellsOfARefusedCall) {
       EXPECT_EQ(communicator.blocking().remark(next, 1), "");
       is_refused = true;
     }
-    while (!is_refused) std::this_thread::yield();
+    while (!is_refused) take_turn(collectives.communicator().node());
     if (rank == 1) refused(collectives);
     EXPECT_TRUE(barrier(collectives, 0, rank, 2));
     EXPECT_NE(communicator.blocking().remark(next, 1 - rank).find("refused"), std::string::npos);

@@ -5,7 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include <barrier>
 #include <memory>
 #include <string>
 #include <thread>
@@ -13,6 +12,7 @@
 
 #include "collectives/collectives.h"
 #include "collectives/own_memory.h"
+#include "collectives/side_by_side.h"
 #include "engine/remains.h"
 
 namespace tutti::test {
@@ -60,6 +60,7 @@ struct Past {
 /// Lets others go on, which may have asked for this rank's memory.
 inline void take_turn(Node& node) {
   if (node.requests) node.requests->serve();
+  if constexpr (simulated::on) return simulated::pause();
   std::this_thread::yield();
 }
 
@@ -125,6 +126,12 @@ class LivedIn : public Collectives {
     for (int i = 0; i < past_.open; ++i) open_.push_back(make(past_.ended + i));
     for (int i = 0; i < past_.host_calls; ++i) communicator().given_to_host();
   }
+  /// Goes on with what is pending; whether nothing is any more.
+  bool go_on() {
+    bool over = true;
+    for (const auto& each : open_) over = each->progress() && over;
+    return over;
+  }
   /// What a rank does between its looks at what is pending: only as many calls as a ring has slots go on at a time.
   void turn() {
     go_on();
@@ -134,6 +141,19 @@ class LivedIn : public Collectives {
   void finish() {
     while (!go_on()) take_turn(communicator().node());
     open_.clear();
+  }
+
+  /// More of it, before a call: the same calls on all ranks, but for those that the host refuses; how far pending ones
+  /// come differs.
+  void between() {
+    if (!past_.more_of_it) return;
+    const unsigned now = (past_.seed + calls_++) * 2654435761u >> 16;
+    for (unsigned i = 0; i < (now & 3) % 3; ++i) communicator().given_to_host();
+    if (now % 7 == 0 && rank() == past_.refusing_rank) {
+      communicator().given_to_host();
+      communicator().refused_by_host();
+    }
+    if ((now + static_cast<unsigned>(rank())) % 5 == 0) go_on();
   }
 
 #define TUTTI_TEST_METHOD(Kind, name)           \
@@ -149,24 +169,6 @@ class LivedIn : public Collectives {
     const std::size_t sizes[] = {100, 3000, 20'000};
     return std::make_unique<PastCall>(*this, number, sizes[(past_.seed + static_cast<unsigned>(number)) % 3]);
   }
-  /// The same calls on all ranks, but for those that the host refuses; how far pending ones come differs.
-  void between() {
-    if (!past_.more_of_it) return;
-    const unsigned now = (past_.seed + calls_++) * 2654435761u >> 16;
-    for (unsigned i = 0; i < (now & 3) % 3; ++i) communicator().given_to_host();
-    if (now % 7 == 0 && rank() == past_.refusing_rank) {
-      communicator().given_to_host();
-      communicator().refused_by_host();
-    }
-    if ((now + static_cast<unsigned>(rank())) % 5 == 0) go_on();
-  }
-  /// Whether nothing is pending any more.
-  bool go_on() {
-    bool over = true;
-    for (const auto& each : open_) over = each->progress() && over;
-    return over;
-  }
-
   const Past past_;
   unsigned calls_ = 0;
   std::vector<std::unique_ptr<PastCall>> open_;
@@ -177,12 +179,12 @@ class SharedParts {
  public:
   /// nodes: by rank; a communicator of all of them.
   explicit SharedParts(const std::vector<std::unique_ptr<Node>>& nodes)
-      : nodes_(nodes), together_(static_cast<std::ptrdiff_t>(nodes.size())) {
+      : nodes_(nodes), together_(static_cast<int>(nodes.size())) {
     for (std::size_t rank = 0; rank < nodes.size(); ++rank) layout_.node_ranks.push_back(static_cast<int>(rank));
     layout_.offsets.resize(nodes.size());
     layout_.rows.resize(nodes.size());
   }
-  /// To be called by all ranks, each a thread.
+  /// To be called by all ranks.
   CommunicatorLayout take(int rank) {
     const auto i = static_cast<std::size_t>(rank);
     Node& node = *nodes_[i];
@@ -206,7 +208,7 @@ class SharedParts {
  private:
   const std::vector<std::unique_ptr<Node>>& nodes_;
   CommunicatorLayout layout_;
-  std::barrier<> together_;
+  MeetingPoint together_;
 };
 
 /// One rank's communicator, after what it has been through, for body(LivedIn&).

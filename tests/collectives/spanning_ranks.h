@@ -7,7 +7,6 @@
 #include <memory>
 #include <optional>
 #include <random>
-#include <thread>
 #include <vector>
 
 #include "collectives/between_nodes_calls.h"
@@ -48,11 +47,9 @@ class SpanningCommunicator {
   }
   std::size_t unmatched() { return network_.unmatched(); }
 
-  /// Runs `body(rank, spanning)` on every rank, each a thread.
+  /// Runs `body(rank, spanning)` on every rank.
   void run(const std::function<void(int, const Spanning&)>& body) {
-    std::vector<std::thread> threads;
-    for (int rank = 0; rank < count(); ++rank) threads.emplace_back([&, rank] { body(rank, spanning(rank)); });
-    for (auto& thread : threads) thread.join();
+    side_by_side(count(), [&](int rank) { body(rank, spanning(rank)); });
   }
 
  private:
@@ -159,12 +156,13 @@ class SpanningRanks {
       made->rank = place;
       made->size = places;
       made->settings = settings;
+      made->log.set_quiet(simulated::on);  // many lives would say the same
       made->arena = memory::Arena::create(arena_bytes, error);
       if (!made->arena) throw std::runtime_error(error);
       const int rank = nodes_.rank_at(node, place);
       set_reach(*made, reach, static_cast<std::size_t>(rank));
       made->placement = placement(places);
-      made->waiter = std::make_unique<YieldingWaiter>();
+      made->waiter = std::make_unique<RankWaiter>();
       peers.push_back({getpid(), made->arena->base(),
                        reach == Reach::window ? window_base(static_cast<std::size_t>(rank)) : nullptr});
       if (reach == Reach::xpmem) tables.push_back(add_exposures(*made));

@@ -1,4 +1,5 @@
-// Ranks as threads of one process: every algorithm runs without MPI, so that the sanitizers see all of it.
+// Ranks as threads of one process: every algorithm runs without MPI, so that the sanitizers see all of it. In a build for
+// simulators they are fibres (side_by_side.h).
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,40 +10,15 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "collectives/past.h"
+#include "collectives/side_by_side.h"
 #include "memory/xpmem_stand_in.h"
 #include "topology/machine.h"
 #include "topology/mapping.h"
 
 namespace tutti::test {
-
-/// Yields as the default policy does, and sees to it that what has come stays: policies may ask more than once.
-class YieldingWaiter : public sync::Waiter {
- public:
-  explicit YieldingWaiter(memory::CopyRequests* requests = nullptr) {
-    sync::WaitOptions options;
-    if (requests) options.serve = [requests] { return requests->serve(); };
-    options.mode = sync::WaitOptions::Mode::yield;
-    policy_ = sync::make_waiter(options);
-    spin = 10;
-  }
-  void idle(sync::WaitState& state) override {
-    if ((*state.ready)() && !(*state.ready)()) throw std::logic_error("a poll that was true is false: " + text(state));
-    policy_->idle(state);
-  }
-  void wake(const int* peers, int count) override { policy_->wake(peers, count); }
-
- private:
-  static std::string text(const sync::WaitState& state) {
-    const sync::WaitReason& reason = state.reason;
-    return std::string(reason.collective) + " number " + std::to_string(reason.sequence) + " waits for rank " +
-           std::to_string(reason.peer);
-  }
-  std::unique_ptr<sync::Waiter> policy_;
-};
 
 /// What a pending call may never do.
 class NoWaiter : public sync::Waiter {
@@ -116,12 +92,14 @@ struct World {
   std::optional<std::uint32_t> shuffled = std::nullopt;  ///< ranks are numbered in any order: the seed of that
   std::uint64_t after = 0;                               ///< operations that have been, see Channel::begin_after()
   std::vector<std::vector<memory::Traffic>>* traffic = nullptr;  ///< by who copies and with whom; null: nobody counts
+  unsigned life = 0;                                             ///< another past for each
   bool is_new = false;  ///< no past: for tests of what a communicator learns or counts
 
   /// Another one for each world of a sweep.
   Past past() const {
     std::size_t seed = std::hash<std::string>()(algorithm + settings.hierarchy + name_of(reach));
     seed = seed * 31 + static_cast<std::size_t>(2 * ranks) + (oversubscribed ? 1 : 0);
+    seed = seed * 31 + life;
     Past found = is_new || traffic ? Past::none() : Past::of(static_cast<unsigned>(seed ^ seed >> 32), ranks);
     found.begins_after = after;
     return found;
@@ -195,7 +173,7 @@ inline void set_up_requests(const World& world, Node& node, const std::vector<st
   node.requests = std::make_unique<memory::CopyRequests>(node.rank, areas, arena_bytes);
   node.requests->kernel_refuses = world.reach == Reach::refused;
   if (world.reach == Reach::noted && node.rank % 2 == 1) node.requests->note(0, UINTPTR_MAX);
-  node.waiter = std::make_unique<YieldingWaiter>(node.requests.get());
+  node.waiter = std::make_unique<RankWaiter>(node.requests.get());
   node.requests->waiter = node.waiter.get();
   for (std::size_t i = 0; i < node.peers.size(); ++i) {
     node.peers[i].rank = static_cast<int>(i);
@@ -203,7 +181,7 @@ inline void set_up_requests(const World& world, Node& node, const std::vector<st
   }
 }
 
-/// Runs `body(rank, collectives)` on every rank of `world`, each a thread with a node of its own.
+/// Runs `body(rank, collectives)` on every rank of `world`, each with a node of its own.
 inline void run_ranks(const World& world, const std::function<void(int, LivedIn&)>& body) {
   const auto count = static_cast<std::size_t>(world.ranks);
   std::string error;
@@ -218,6 +196,7 @@ inline void run_ranks(const World& world, const std::function<void(int, LivedIn&
     node->rank = static_cast<int>(i);
     node->size = world.ranks;
     node->settings = world.settings;
+    node->log.set_quiet(simulated::on);  // many lives would say the same
     node->arena = memory::Arena::create(arena_bytes, error);
     ASSERT_TRUE(node->arena) << error;
     set_reach(*node, world.reach, i);
@@ -227,7 +206,7 @@ inline void run_ranks(const World& world, const std::function<void(int, LivedIn&
     node->may_stage = node->may_stage || world.may_stage;
     node->poisons_flags = true;
     node->placement = placement;
-    node->waiter = std::make_unique<YieldingWaiter>();
+    node->waiter = std::make_unique<RankWaiter>();
     peers[i] = {getpid(), node->arena->base(), has_window(world.reach) ? window_base(i) : nullptr};
     areas.push_back(node->arena->base() + *node->arena->allocate(memory::CopyRequests::area_bytes(world.ranks)));
     if (world.reach == Reach::xpmem) tables[i] = add_exposures(*node);
@@ -245,12 +224,10 @@ inline void run_ranks(const World& world, const std::function<void(int, LivedIn&
   const Past past = world.past();
   const bool had_failed = testing::Test::HasFailure();
   SharedParts parts(nodes);
-  std::vector<std::thread> threads;
-  for (std::size_t i = 0; i < count; ++i)
-    threads.emplace_back([&, i] {
-      after(past, *nodes[i], parts, knowledge, [&](LivedIn& collectives) { body(static_cast<int>(i), collectives); });
-    });
-  for (auto& thread : threads) thread.join();
+  side_by_side(world.ranks, [&](int rank) {
+    after(past, *nodes[static_cast<std::size_t>(rank)], parts, knowledge,
+          [&](LivedIn& collectives) { body(rank, collectives); });
+  });
   EXPECT_EQ(testing::Test::HasFailure(), had_failed) << world.ranks << " ranks with the " << past.text();
   for (auto& node : nodes) node->attachments.clear();
   EXPECT_EQ(XpmemStandIn::balance(), before);

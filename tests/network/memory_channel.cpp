@@ -39,21 +39,23 @@ Ticket MemoryChannel::post(int receiver, const Address& address, bool is_send, s
   end->data = data;
   end->bytes = bytes;
   MemoryNetwork::Box& box = network_.boxes_.at(static_cast<std::size_t>(receiver));
+  std::shared_ptr<MemoryNetwork::End> other;
   {
     const std::lock_guard lock(box.mutex);
     const auto [found, is_first] = box.waiting.try_emplace(address, end);
     if (!is_first) {
-      const std::shared_ptr<MemoryNetwork::End> other = found->second;
+      other = found->second;
       if (other->is_send == is_send) throw std::logic_error(words(address, receiver) + " was posted twice");
       if (other->bytes != bytes)
         throw std::logic_error(words(address, receiver) + " has " + std::to_string((is_send ? *end : *other).bytes) +
                                " bytes, but " + std::to_string((is_send ? *other : *end).bytes) + " are expected");
       if (bytes > 0) std::memcpy(is_send ? other->data : data, is_send ? data : other->data, bytes);
       box.waiting.erase(found);
-      // Pair with the loads of test().
-      other->over.store(true, std::memory_order_release);
-      end->over.store(true, std::memory_order_release);
     }
+  }
+  if (other) {
+    other->over.set(1);
+    end->over.set(1);
   }
   posted_.emplace(++last_, Posted{receiver, address, end});
   return last_;
@@ -63,7 +65,7 @@ bool MemoryChannel::test(Ticket& ticket) {
   if (ticket == 0) return true;
   const auto found = posted_.find(ticket);
   if (found == posted_.end()) throw std::logic_error("no such ticket");
-  if (!found->second.end->over.load(std::memory_order_acquire)) return false;
+  if (found->second.end->over.get() == 0) return false;
   posted_.erase(found);
   ticket = 0;
   return true;

@@ -2,7 +2,6 @@
 // whoever comes second, so that a send is over only once it was received: who relies on more hangs here.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "network/channel.h"
+#include "sync/flag.h"
 
 namespace tutti::network {
 
@@ -29,7 +29,7 @@ class MemoryNetwork {
     bool is_send = false;
     std::byte* data = nullptr;
     std::size_t bytes = 0;
-    std::atomic<bool> over{false};
+    sync::Flag over;
   };
   /// What has been posted for one receiver, by sender, operation, step and lane.
   struct Box {

@@ -1,0 +1,31 @@
+// As GoogleTest's own, but that each repetition of a test (--gtest_repeat) has another seed, and that the end says how
+// much was explored.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+#include "simulated/seeds.h"
+
+namespace {
+
+class Sower final : public testing::EmptyTestEventListener {
+  void OnTestIterationStart(const testing::UnitTest&, int repetition) override {
+    tutti::simulated::set_repetition(repetition);
+  }
+  void OnTestStart(const testing::TestInfo&) override {
+    tutti::simulated::set_seed(tutti::simulated::seeds(1).front());
+  }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  testing::UnitTest::GetInstance()->listeners().Append(new Sower);
+  const int status = RUN_ALL_TESTS();
+  const tutti::simulated::Totals& all = tutti::simulated::totals();
+  std::printf("%llu runs, %llu schedules, %llu accesses, %llu switches\n", static_cast<unsigned long long>(all.runs),
+              static_cast<unsigned long long>(all.schedules), static_cast<unsigned long long>(all.steps),
+              static_cast<unsigned long long>(all.switches));
+  return status;
+}

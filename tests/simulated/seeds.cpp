@@ -1,0 +1,72 @@
+#include "simulated/seeds.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+namespace tutti::simulated {
+
+namespace {
+
+std::uint64_t seed_now = 0;
+int repetition_now = 0;
+std::uint64_t runs_of_seed = 0;
+Totals all;
+
+std::string how_to_repeat() {
+  const testing::TestInfo* const test = testing::UnitTest::GetInstance()->current_test_info();
+  return "to repeat it: TUTTI_SEED=" + std::to_string(seed_now) +
+         " build/simulated/tests/simulated/test_simulated --gtest_filter=" + test->test_suite_name() + "." +
+         test->name();
+}
+
+void add(const Explorer& explorer) {
+  ++all.runs;
+  all.schedules += explorer.schedules();
+  all.steps += explorer.steps();
+  all.switches += explorer.switches();
+}
+
+}  // namespace
+
+void set_seed(std::uint64_t seed) {
+  seed_now = seed;
+  runs_of_seed = 0;
+}
+
+std::optional<std::uint64_t> asked_seed() {
+  const char* const text = std::getenv("TUTTI_SEED");
+  if (!text) return std::nullopt;
+  return std::strtoull(text, nullptr, 10);
+}
+
+std::vector<std::uint64_t> seeds(std::uint64_t count) {
+  if (const auto asked = asked_seed()) return {*asked};
+  std::vector<std::uint64_t> all;
+  for (std::uint64_t i = 0; i < count; ++i) all.push_back(static_cast<std::uint64_t>(repetition_now) * count + i);
+  return all;
+}
+
+void set_repetition(int repetition) {
+  repetition_now = repetition;
+}
+
+void run_by_seed(int ranks, const std::function<void(int)>& body) {
+  const bool had_failed = testing::Test::HasFailure();
+  Explorer explorer(ranks, Random(seed_now)() + runs_of_seed++);
+  try {
+    explorer.run(body);
+  } catch (const std::exception& found) {
+    throw std::runtime_error(std::string(found.what()) + "\n" + how_to_repeat());
+  }
+  add(explorer);
+  if (!had_failed && testing::Test::HasFailure()) std::printf("%s\n", how_to_repeat().c_str());
+}
+
+const Totals& totals() {
+  return all;
+}
+
+}  // namespace tutti::simulated
