@@ -104,6 +104,7 @@ OTHERS = {
     "memory/window_heap.c": "threads of one rank, as mimalloc does it",
     "memory/window_spans.h": "threads of one rank",
     "memory/window_state.h": "a rank and its child after fork()",
+    "messages/messages.h": "threads of one rank: how far its own messages to a peer are",
     "partitioned/sides.cpp": "threads of one rank",
     "partitioned/sides.h": "threads of one rank: Side, Sender and Receiver; what lies in arenas is sync::Word",
     "sync/word.h": "the seam",
