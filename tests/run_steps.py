@@ -346,6 +346,8 @@ def steps(full: bool) -> List[Step]:
     repeats = {"GTEST_REPEAT": "40"} if full else {}
     command = build_then_test("simulated", 900.0 * patience)
     found.append(Step("core simulated", command, 1800 * patience, repeats, lane=BEHIND))
+    if full:
+        found.append(Step("planted faults", [PYTHON, "tests/simulated/mutations.py"], 4 * 3600, lane=BEHIND))
     for preset in ("asan", "tsan"):
         # On two cores ThreadSanitizer takes about an hour for the full sweep.
         limit = 3 * 3600.0 if full else 1500.0

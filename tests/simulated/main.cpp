@@ -22,6 +22,7 @@ class Sower final : public testing::EmptyTestEventListener {
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   testing::UnitTest::GetInstance()->listeners().Append(new Sower);
+  tutti::simulated::tell_seed_of_crashes();
   const int status = RUN_ALL_TESTS();
   const tutti::simulated::Totals& all = tutti::simulated::totals();
   std::printf("%llu runs, %llu schedules, %llu accesses, %llu switches\n", static_cast<unsigned long long>(all.runs),

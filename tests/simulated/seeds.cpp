@@ -1,9 +1,12 @@
 #include "simulated/seeds.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 
 namespace tutti::simulated {
@@ -12,6 +15,7 @@ namespace {
 
 std::uint64_t seed_now = 0;
 int repetition_now = 0;
+char last_words[512];
 std::uint64_t runs_of_seed = 0;
 Totals all;
 
@@ -34,6 +38,23 @@ void add(const Explorer& explorer) {
 void set_seed(std::uint64_t seed) {
   seed_now = seed;
   runs_of_seed = 0;
+  // For who may not allocate memory any more.
+  std::snprintf(last_words, sizeof last_words, "%s\n", how_to_repeat().c_str());
+}
+
+void tell_seed_of_crashes() {
+  constexpr std::size_t stack_bytes = std::size_t{64} << 10;
+  static char stack[stack_bytes];
+  stack_t other{};
+  other.ss_sp = stack;
+  other.ss_size = stack_bytes;
+  sigaltstack(&other, nullptr);
+  struct sigaction action {};
+  action.sa_handler = [](int number) {
+    if (write(STDERR_FILENO, last_words, std::strlen(last_words)) >= 0) raise(number);
+  };
+  action.sa_flags = SA_ONSTACK | static_cast<int>(SA_RESETHAND);
+  for (const int number : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE}) sigaction(number, &action, nullptr);
 }
 
 std::optional<std::uint64_t> asked_seed() {

@@ -12,6 +12,8 @@ namespace tutti::simulated {
 
 /// The runs that follow are those of this seed: they repeat what followed when it was set before.
 void set_seed(std::uint64_t seed);
+/// From now on who crashes says by which seed.
+void tell_seed_of_crashes();
 /// TUTTI_SEED: the one that is to be repeated.
 std::optional<std::uint64_t> asked_seed();
 /// The seeds of a test that has so many, or the one that is to be repeated. Each repetition (--gtest_repeat) has other
