@@ -266,18 +266,40 @@ void take(Window& window) {
   if (!window.spans().touches(nullptr, UINTPTR_MAX)) reason = "the window has no room for it";
 }
 
-int count_unloaded(dl_phdr_info* info, std::size_t, void* context) {
-  *static_cast<unsigned long long*>(context) = info->dlpi_subs;
-  return 1;
-}
-unsigned long long unloaded() {
-  unsigned long long count = 0;
-  dl_iterate_phdr(count_unloaded, &count);
-  return count;
-}
+/// How many objects have been loaded and unloaded.
+struct Loads {
+  unsigned long long loaded = 0, unloaded = 0;
 
-/// Whether the window's pages are still there. A library that was unloaded has taken them along, whatever lies there
-/// now.
+  static Loads now() {
+    Loads loads;
+    dl_iterate_phdr(
+        [](dl_phdr_info* info, std::size_t, void* context) {
+          *static_cast<Loads*>(context) = {info->dlpi_adds, info->dlpi_subs};
+          return 1;
+        },
+        &loads);
+    return loads;
+  }
+};
+
+// Whether the window's pages are still there, in a span of which a library may have been unloaded.
+
+/// If nothing was loaded meanwhile: the loader knows. MPIs unload dozens of components when they start, and to read what is
+/// mapped takes a fraction of a millisecond.
+bool is_loaded(const WindowSpans::Span& span, void*) {
+  return dl_iterate_phdr(
+             [](dl_phdr_info* info, std::size_t, void* context) {
+               const auto& of = *static_cast<const WindowSpans::Span*>(context);
+               for (std::size_t i = 0; i < info->dlpi_phnum; ++i) {
+                 const ElfW(Phdr)& part = info->dlpi_phdr[i];
+                 const std::uintptr_t begin = info->dlpi_addr + part.p_vaddr;
+                 if (part.p_type == PT_LOAD && begin < of.end && of.begin < begin + part.p_memsz) return 1;
+               }
+               return 0;
+             },
+             const_cast<WindowSpans::Span*>(&span)) != 0;
+}
+/// Else: a library has taken them along, whatever lies there now.
 bool is_mapped(const WindowSpans::Span& span, void* window) {
   struct stat file {};
   const File maps(std::fopen("/proc/self/maps", "re"));
@@ -313,11 +335,13 @@ extern "C" __attribute__((visibility("default"))) int dlclose(void* handle) noex
   Window* const window = process_window();
   const bool has_spans = window && window->spans().touches(nullptr, UINTPTR_MAX);
   if (!has_spans && !unmapping::watched()) return next(handle);
-  const unsigned long long before = unloaded();
+  const Loads before = Loads::now();
   if (has_spans) window->before_unloading();
   const int result = next(handle);
-  const bool is_unloaded = unloaded() != before;
-  if (has_spans) window->after_unloading(is_unloaded ? is_mapped : was_not_unloaded, window);
+  const Loads after = Loads::now();
+  const bool is_unloaded = after.unloaded != before.unloaded;
+  const auto is_there = !is_unloaded ? was_not_unloaded : after.loaded == before.loaded ? is_loaded : is_mapped;
+  if (has_spans) window->after_unloading(is_there, window);
   if (is_unloaded) unmapping::changed_somewhere();
   return result;
 }
