@@ -138,7 +138,7 @@ void call_often(int rank, int ranks, Collectives& collectives, const std::vector
   }
 }
 
-void start_often(int rank, int ranks, Collectives& collectives, std::size_t count, int times) {
+void start_often(int rank, int ranks, LivedIn& collectives, std::size_t count, int times) {
   for (int call = 0; call < times; ++call) {
     Example first(rank, ranks, static_cast<std::uint64_t>(call), count);
     Example second(rank, ranks, static_cast<std::uint64_t>(call) + 7, count);
@@ -147,8 +147,8 @@ void start_often(int rank, int ranks, Collectives& collectives, std::size_t coun
     reduced->start();
     sent->start();
     // They end in another order than they began.
-    while (!sent->progress()) std::this_thread::yield();
-    while (!reduced->progress()) std::this_thread::yield();
+    while (!sent->progress()) collectives.turn();
+    while (!reduced->progress()) collectives.turn();
     first.expect_sum();
     second.expect_value();
   }
@@ -162,7 +162,7 @@ TEST(Numbers, DoNotEndWhereTheyHadOrWouldHave) {
       world.ranks = 3;
       world.algorithm = algorithm;
       world.after = before_end(end);
-      run_ranks(world, [&](int rank, Collectives& collectives) {
+      run_ranks(world, [&](int rank, LivedIn& collectives) {
         call_often(rank, world.ranks, collectives, {4, 3000, 20'000}, 2 * static_cast<int>(ring_slots));
         start_often(rank, world.ranks, collectives, 3000, static_cast<int>(ring_slots));
       });

@@ -99,7 +99,7 @@ struct World {
   Past past() const {
     std::size_t seed = std::hash<std::string>()(algorithm + settings.hierarchy + name_of(reach));
     seed = seed * 31 + static_cast<std::size_t>(2 * ranks) + (oversubscribed ? 1 : 0);
-    seed = seed * 31 + life;
+    if (life > 0) seed = seed * 31 + life;
     Past found = is_new || traffic ? Past::none() : Past::of(static_cast<unsigned>(seed ^ seed >> 32), ranks);
     found.begins_after = after;
     return found;
