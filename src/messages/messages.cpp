@@ -131,6 +131,14 @@ std::optional<Envelope> Messages::come(int peer, std::uint64_t communicator, int
   return took.record.is_envelope ? std::optional(envelope_of(peer, took.number, took.record)) : std::nullopt;
 }
 
+bool Messages::has_several(int peer, std::uint64_t communicator, int tag) {
+  const std::lock_guard lock(mutex_);
+  const std::deque<Pending>& pending = listen(peer);
+  return std::count_if(pending.begin(), pending.end(), [&](const Pending& each) {
+           return each.record.communicator == communicator && each.record.tag == tag;
+         }) > 1;
+}
+
 std::optional<Record> Messages::next_from(int peer, std::uint64_t communicator, int tag, bool is_matched) {
   const std::lock_guard lock(mutex_);
   std::deque<Pending>& pending = listen(peer);

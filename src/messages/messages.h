@@ -118,6 +118,8 @@ class Messages {
   std::optional<Envelope> come(int peer, std::uint64_t communicator, int tag, const Envelope& found);
   /// Whether this is an envelope, as it was written.
   bool is_envelope(const Envelope& found) const;
+  /// Whether more than one is to come of those that next_from() chooses from.
+  bool has_several(int peer, std::uint64_t communicator, int tag);
   /// What the next message of an envelope's length from `peer` with this tag is; nothing if nothing is known of it.
   /// is_matched: it is that of a receive that is still to come (MPI_Mprobe).
   std::optional<Record> next_from(int peer, std::uint64_t communicator, int tag, bool is_matched);

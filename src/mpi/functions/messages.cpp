@@ -283,14 +283,14 @@ bool may_bring_envelope(const Receiving& into, int source, std::optional<Message
 }
 
 /// A receive that the host has begun, or, persistent, is to begin: the program gets a request of ours in place of the host's.
-int stand_for(const MessageBuffer& elements, const Receiving& into, bool is_persistent, MPI_Request* handle,
-              const char* function) {
+int stand_for(const MessageBuffer& elements, const Receiving& into, const Matching& matching, bool is_persistent,
+              MPI_Request* handle, const char* function) {
   bool failed = false;
   MPI_Request inner = *handle;
   code_of(function, failed, [&] {
     auto request = std::make_unique<Request>(into.carrier(), *state_for_messages(into.carrier()));
     TwoSidedCall& call = make_call(*request);
-    call.receive(elements, into.communicator, inner, is_persistent);
+    call.receive(elements, matching, inner, is_persistent);
     if (!is_persistent)
       return start(std::move(request), call, function, -1, elements.datatype, MPI_DATATYPE_NULL, handle);
     return keep(std::move(request), call, function, -1, elements.datatype, handle);
@@ -300,39 +300,50 @@ int stand_for(const MessageBuffer& elements, const Receiving& into, bool is_pers
 }
 
 template <class ByHost, class Next>
-int start_receive_by(const Receiving& into, int source, MPI_Request* handle, bool is_persistent, const Next& function,
-                     const ByHost& by_host) {
+int start_receive_by(const Receiving& into, int source, int tag, MPI_Request* handle, bool is_persistent,
+                     const Next& function, const ByHost& by_host) {
   const int code = by_host();
   if (!our_messages()) [[likely]]
     return code;
   const std::size_t bytes = bytes_of(into.count, into.datatype);
   if (bytes < messages::Envelope::bytes) return code;
   if (code != MPI_SUCCESS || !handle) return code;
+  const Matching matching{into.communicator, source, tag};
   if (!is_persistent && bytes < our.least()) {
     bool failed = false;
     code_of(function.name(), failed, [&] {
-      remembered.add(*handle, {into.buffer, into.count, into.datatype, into.communicator});
+      remembered.add(*handle, {into.buffer, into.count, into.datatype, matching});
       return static_cast<int>(MPI_SUCCESS);
     });
     return code;
   }
   std::optional<MessageBuffer> elements;
   if (!may_bring_envelope(into, source, elements)) return code;
-  return stand_for(*elements, into, is_persistent, handle, function.name());
+  return stand_for(*elements, into, matching, is_persistent, handle, function.name());
 }
+
+/// For so long, in ticks, a probe waits for what other receives have been matched with: some tenths of a second.
+constexpr std::uint64_t patience_with_matched = 1'000'000'000;
 
 /// What the host has found in its queue may be an envelope: then the status tells of the message. is_taken: a receive of it
 /// is to come.
-int found(int code, MPI_Comm communicator, MPI_Status& status, bool is_taken) {
+int found(int code, MPI_Comm communicator, MPI_Status& status, bool is_taken, const char* function) {
   if (code != MPI_SUCCESS || !is_as_long_as_an_envelope(status)) [[likely]]
     return code;
   const CommunicatorState* const state = state_for_messages(communicator);
   if (!state || status.MPI_SOURCE < 0) return code;
   const int peer = state->node_ranks[static_cast<std::size_t>(status.MPI_SOURCE)];
   if (peer < 0 || status.MPI_SOURCE == state->rank) return code;
-  // What is matched already, and was not looked at, is not what was found.
-  requests.drive();
-  if (remembered.any()) remembered.look_ahead();
+  // What is matched already, and was not looked at, is not what was found. It may not be there yet: hosts fetch synchronous
+  // messages when their sender comes, even if later ones are there.
+  const Matching message{communicator, status.MPI_SOURCE, status.MPI_TAG};
+  const std::uint64_t since = ticks();
+  wait_for_message(function, peer, [&] {
+    requests.drive();
+    if (remembered.any()) remembered.look_ahead();
+    return !our_messages()->has_several(peer, state->identity, status.MPI_TAG) ||
+           !(requests.may_have(message) || remembered.may_have(message)) || ticks() - since > patience_with_matched;
+  });
   const auto record = our_messages()->next_from(peer, state->identity, status.MPI_TAG, is_taken);
   if (record && record->is_envelope) set_bytes(status, record->bytes);
   return code;
@@ -344,7 +355,7 @@ int look_and_start_both(const Sending& what, const Receiving& into, int source, 
                         MPI_Request* handle, const Next& function, const ByHost& by_host) {
   const auto ours = handle && into.count <= std::numeric_limits<int>::max() ? envelopable(what) : std::nullopt;
   const auto elements = ours ? message_buffer(into.buffer, into.count, into.datatype) : std::nullopt;
-  if (!elements) return start_receive_by(into, source, handle, false, function, by_host);
+  if (!elements) return start_receive_by(into, source, tag, handle, false, function, by_host);
   bool begun = false, failed = false;
   const int code = code_of(function.name(), failed, [&] {
     auto request = std::make_unique<Request>(what.communicator, *state_for_messages(what.communicator));
@@ -360,12 +371,12 @@ int look_and_start_both(const Sending& what, const Receiving& into, int source, 
       wait_for_message(function.name(), part.peer(), [&] { return part.progress(); });
       return error;
     }
-    call.receive(*elements, into.communicator, inner, false);
+    call.receive(*elements, {into.communicator, source, tag}, inner, false);
     return start(std::move(request), call, function.name(), ours->to.peer, what.datatype, into.datatype, handle);
   });
   if (failed && !begun) {
     explain::by_host_after_all();
-    return start_receive_by(into, source, handle, false, function, by_host);
+    return start_receive_by(into, source, tag, handle, false, function, by_host);
   }
   return failed ? raise(what.communicator, code, function.name()) : code;
 }
@@ -460,7 +471,7 @@ using namespace tutti::mpi;
 #define TUTTI_IRECV(name, Int, is_persistent)                                                                  \
   TUTTI_EXPORT int MPI_##name(void* buf, Int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, \
                               MPI_Request* request) {                                                          \
-    return start_receive_by({buf, count, datatype, comm}, source, request, is_persistent, next.name,           \
+    return start_receive_by({buf, count, datatype, comm}, source, tag, request, is_persistent, next.name,      \
                             [=] { return next.name(buf, count, datatype, source, tag, comm, request); });      \
   }
 
@@ -539,11 +550,11 @@ TUTTI_IRECV(Recv_init_c, MPI_Count, true)
     return receive_by({buf, count, datatype, MPI_COMM_SELF, true}, status, next.name,                                  \
                       [=](MPI_Status* told) { return next.name(buf, count, datatype, message, told); });               \
   }
-#define TUTTI_IMRECV(name, Int)                                                                                     \
-  TUTTI_EXPORT int MPI_##name(void* buf, Int count, MPI_Datatype datatype, MPI_Message* message,                    \
-                              MPI_Request* request) {                                                               \
-    return start_receive_by({buf, count, datatype, MPI_COMM_SELF, true}, MPI_ANY_SOURCE, request, false, next.name, \
-                            [=] { return next.name(buf, count, datatype, message, request); });                     \
+#define TUTTI_IMRECV(name, Int)                                                                                       \
+  TUTTI_EXPORT int MPI_##name(void* buf, Int count, MPI_Datatype datatype, MPI_Message* message,                      \
+                              MPI_Request* request) {                                                                 \
+    return start_receive_by({buf, count, datatype, MPI_COMM_SELF, true}, MPI_ANY_SOURCE, MPI_ANY_TAG, request, false, \
+                            next.name, [=] { return next.name(buf, count, datatype, message, request); });            \
   }
 #define TUTTI_BSEND(name, Int)                                                                                       \
   TUTTI_EXPORT int MPI_##name(const void* buf, Int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) { \
@@ -578,20 +589,20 @@ TUTTI_IMRECV(Imrecv_c, MPI_Count)
 
 TUTTI_EXPORT int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
   if (!our_messages() || status == MPI_STATUS_IGNORE) return next.Probe(source, tag, comm, status);
-  return found(next.Probe(source, tag, comm, status), comm, *status, false);
+  return found(next.Probe(source, tag, comm, status), comm, *status, false, next.Probe.name());
 }
 
 TUTTI_EXPORT int MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
   requests.drive();
   const int code = next.Iprobe(source, tag, comm, flag, status);
   if (!our_messages() || status == MPI_STATUS_IGNORE || code != MPI_SUCCESS || !*flag) return code;
-  return found(code, comm, *status, false);
+  return found(code, comm, *status, false, next.Iprobe.name());
 }
 
 TUTTI_EXPORT int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status) {
   if (!our_messages()) return next.Mprobe(source, tag, comm, message, status);
   StatusToLookAt looked(status);
-  return found(next.Mprobe(source, tag, comm, message, looked.get()), comm, *looked, true);
+  return found(next.Mprobe(source, tag, comm, message, looked.get()), comm, *looked, true, next.Mprobe.name());
 }
 
 TUTTI_EXPORT int MPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message, MPI_Status* status) {
@@ -599,5 +610,5 @@ TUTTI_EXPORT int MPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_
   if (!our_messages()) return next.Improbe(source, tag, comm, flag, message, status);
   StatusToLookAt looked(status);
   const int code = next.Improbe(source, tag, comm, flag, message, looked.get());
-  return code == MPI_SUCCESS && *flag ? found(code, comm, *looked, true) : code;
+  return code == MPI_SUCCESS && *flag ? found(code, comm, *looked, true, next.Improbe.name()) : code;
 }

@@ -22,14 +22,13 @@ bool is_near(int peer) {
 }
 
 /// From where on a host's own messages took longer (docs/measurements/messages.md): beyond what it copies twice by a way of its
-/// own for short ones. With Intel MPI a probe is told of another message now and then (docs/decisions/messages.md): there all
-/// are the host's unless a size is asked for.
+/// own for short ones.
 struct Bounds {
   const char* host;
   std::size_t near_min, far_min;
 };
 constexpr Bounds bounds[] = {{"Open MPI", std::size_t{4} << 10, std::size_t{4} << 10},
-                             {"Intel MPI", SIZE_MAX, SIZE_MAX},
+                             {"Intel MPI", std::size_t{1} << 20, std::size_t{2} << 20},
                              {"", std::size_t{8} << 10, std::size_t{8} << 10}};
 
 /// How the sender has its part in the copy (docs/measurements/messages.md). Between cores with a common cache a copy in lines
@@ -58,7 +57,6 @@ OurMessages::OurMessages(const Job& job) : all(job.messages.get()) {
   const std::size_t asked = job.node.settings.messages_min;
   near_min = asked ? asked : of->near_min;
   far_min = asked ? asked : of->far_min;
-  if (least() == SIZE_MAX) all = nullptr;
   looked_at_min = explain::counting ? 0 : least();
 }
 
@@ -160,10 +158,10 @@ TwoSidedCall::~TwoSidedCall() {
   if (is_persistent_ && inner_ != MPI_REQUEST_NULL) host.Request_free(&inner_);
 }
 
-void TwoSidedCall::receive(const MessageBuffer& elements, MPI_Comm communicator, MPI_Request inner,
+void TwoSidedCall::receive(const MessageBuffer& elements, const Matching& matching, MPI_Request inner,
                            bool is_persistent) {
   elements_ = elements;
-  communicator_ = communicator;
+  matching_ = matching;
   inner_ = inner;
   has_inner_ = !is_persistent;
   is_persistent_ = is_persistent;
@@ -173,7 +171,7 @@ void TwoSidedCall::receive(const MessageBuffer& elements, MPI_Comm communicator,
 void TwoSidedCall::send_again(const MessageBuffer& elements, const Destination& to, bool is_synchronous,
                               bool by_envelope, MPI_Request inner) {
   elements_ = elements;
-  communicator_ = to.communicator;
+  matching_.communicator = to.communicator;
   inner_ = inner;
   is_persistent_ = true;
   to_.emplace(to);
@@ -185,7 +183,7 @@ void TwoSidedCall::start() {
   if (!is_persistent_) return;
   const std::uint64_t begin = to_ && explain::counting ? explain::begin_message(&next.Start, Refusal::brief) : 0;
   start_again();
-  if (begin) explain::end_message(communicator_, elements_.bytes(), begin, code_);
+  if (begin) explain::end_message(matching_.communicator, elements_.bytes(), begin, code_);
 }
 
 void TwoSidedCall::start_again() {
@@ -216,11 +214,11 @@ bool TwoSidedCall::progress() {
     // MPICH tells of a persistent one but once.
     if (code_ = host.Request_get_status(inner_, &over, &status_); code_ == MPI_SUCCESS && !over) return false;
     // What goes wrong the program is told when it asks, and by its own function.
-    const ErrorsReturned none(communicator_);
+    const ErrorsReturned none(matching_.communicator);
     code_ = host.Wait(&inner_, MPI_STATUS_IGNORE);
     has_inner_ = false;
     if (code_ == MPI_SUCCESS && is_receive_ && is_as_long_as_an_envelope(status_))
-      receive_.emplace(elements_, communicator_).look(status_);
+      receive_.emplace(elements_, matching_.communicator).look(status_);
   }
   return (!receive_ || receive_->progress()) && is_sent;
 }

@@ -154,7 +154,7 @@ class TwoSidedCall final : public MessageCall {
   ~TwoSidedCall();
 
   /// inner: of the host. It is active, unless the call is persistent.
-  void receive(const MessageBuffer& elements, MPI_Comm communicator, MPI_Request inner, bool is_persistent);
+  void receive(const MessageBuffer& elements, const Matching& matching, MPI_Request inner, bool is_persistent);
   SendPart& send(const MessageBuffer& elements, const Destination& to, bool is_synchronous, bool is_copied) {
     return send_.emplace(elements, to, is_synchronous, is_copied);
   }
@@ -170,10 +170,13 @@ class TwoSidedCall final : public MessageCall {
   int after(int code) override;
   void tell(MPI_Status& status) const override;
   void cancel() override;
+  bool may_have(const Matching& message) const override {
+    return has_inner_ && is_receive_ && matching_.may_have(message);
+  }
 
  private:
   MessageBuffer elements_;
-  MPI_Comm communicator_ = MPI_COMM_NULL;
+  Matching matching_;
   MPI_Request inner_ = MPI_REQUEST_NULL;
   bool has_inner_ = false;  ///< it has not ended
   bool is_persistent_ = false, is_receive_ = false;

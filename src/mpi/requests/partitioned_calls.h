@@ -10,6 +10,7 @@
 #include "mpi/arguments/call_memory.h"
 #include "mpi/arguments/datatypes.h"
 #include "mpi/host.h"
+#include "mpi/requests/matching.h"
 #include "mpi/start/node_setup.h"
 #include "partitioned/sides.h"
 
@@ -60,6 +61,8 @@ class MessageCall : public PendingCall {
   /// Whether it has to go on while its rank computes, or waits in the host: its peer cannot do without.
   virtual bool needs_driving() const { return true; }
   virtual void cancel() {}
+  /// Whether it is a receive of the host's that has not ended, and that such a message could have been matched with.
+  virtual bool may_have(const Matching& /*message*/) const { return false; }
   /// What is to be done at each start on a thread of the program, and at its end. Each returns a code of the host.
   virtual int before() { return MPI_SUCCESS; }
   virtual int after(int code) { return code; }

@@ -58,10 +58,18 @@ void RememberedReceives::look_ahead() {
     int over = 0;
     MPI_Status status{};
     if (host.Request_get_status(each.handle, &over, &status) != MPI_SUCCESS || !over) continue;
+    each.is_known = true;
+    if (!is_as_long_as_an_envelope(status)) continue;
     const auto into = message_buffer(each.receive.buffer, each.receive.count, each.receive.datatype);
-    each.is_known = into && is_as_long_as_an_envelope(status);
-    if (each.is_known) each.receive.is_envelope = ReceivePart(*into, each.receive.communicator).look_ahead(status);
+    if (into) each.receive.is_envelope = ReceivePart(*into, each.receive.matching.communicator).look_ahead(status);
   }
+}
+
+bool RememberedReceives::may_have(const Matching& message) {
+  const auto locked = lock();
+  return std::any_of(places_.begin(), places_.end(), [&](const Place& each) {
+    return each.is_taken && !each.is_known && each.receive.matching.may_have(message);
+  });
 }
 
 Completing::Completing(const char* function, int count, const MPI_Request* requests, MPI_Status* statuses)
@@ -85,11 +93,11 @@ int Completing::completed(int i, int at) {
     return MPI_SUCCESS;
   const auto into = message_buffer(receive->buffer, receive->count, receive->datatype);
   if (!into) return MPI_SUCCESS;
-  ReceivePart part(*into, receive->communicator);
+  ReceivePart part(*into, receive->matching.communicator);
   if (!part.look(told_[at], receive->is_envelope)) return MPI_SUCCESS;
   wait_for_message(function_, part.peer(), [&] { return part.progress(); });
   const int code = part.end(told_[at]);
-  return code == MPI_SUCCESS ? code : raise(receive->communicator, code, function_);
+  return code == MPI_SUCCESS ? code : raise(receive->matching.communicator, code, function_);
 }
 
 int Completing::completed_all(int code) {

@@ -21,7 +21,7 @@ class RememberedReceives {
     void* buffer;
     MPI_Count count;
     MPI_Datatype datatype;
-    MPI_Comm communicator;
+    Matching matching;
     bool is_envelope = false;  ///< it has come, and is one
   };
 
@@ -45,6 +45,8 @@ class RememberedReceives {
   /// A message of an envelope's length has been found in the host's queue: what has come before it, and was not told yet, is
   /// looked at.
   void look_ahead();
+  /// Whether one that has not come may have been matched with `message`.
+  bool may_have(const Matching& message);
 
  private:
   struct Place {

@@ -18,6 +18,7 @@
 #include "mpi/report/last_call.h"
 #include "mpi/requests/handles.h"
 #include "mpi/requests/kept_handles.h"
+#include "mpi/requests/matching.h"
 #include "mpi/requests/request_list.h"
 
 namespace tutti::mpi {

@@ -222,6 +222,14 @@ void Requests::forget(Request& request) {
   handles_.give_back(handle);
 }
 
+bool Requests::may_have(const Matching& message) {
+  const std::lock_guard lock(lock_);
+  return std::any_of(active_.begin(), active_.end(), [&](const RequestList* each) {
+    const MessageCall* const call = each->first()->message_;
+    return call && call->may_have(message);
+  });
+}
+
 void Requests::wait_for(const Request& request) {
   if (!request.is_open()) return;
   drive();

@@ -69,6 +69,8 @@ class Requests {
 
   /// Null if the handle is none of ours.
   Request* find(MPI_Request handle) const { return handles_.find(handle); }
+  /// Whether a receive that is under way at the host may have been matched with `message`.
+  bool may_have(const Matching& message);
   void wait_for(const Request& request);
   /// For what has been started on a communicator.
   void wait_for_all_of(const CommunicatorState& state);
