@@ -347,6 +347,9 @@ def steps(full: bool) -> List[Step]:
     command = build_then_test("simulated", 900.0 * patience)
     found.append(Step("core simulated", command, 1800 * patience, repeats, lane=BEHIND))
     if full:
+        races = {"TSAN_OPTIONS": "halt_on_error=1 abort_on_error=1"}
+        command = build_then_test("simulated-tsan", 3 * 3600.0)
+        found.append(Step("core simulated tsan", command, 4 * 3600, races, lane=BEHIND))
         found.append(Step("planted faults", [PYTHON, "tests/simulated/mutations.py"], 4 * 3600, lane=BEHIND))
     for preset in ("asan", "tsan"):
         # On two cores ThreadSanitizer takes about an hour for the full sweep.

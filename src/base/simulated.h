@@ -6,6 +6,7 @@
 // in the same statement (tests/python/test_seam.py).
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -22,10 +23,17 @@ inline constexpr bool on = false;
 /// How bytes are stored: through the caches, or past them, so that only fence() orders the stores.
 enum class Move { cached, streaming };
 
-/// A word is loaded next, or stored next, and has been (sync::Word).
-void loads(const void* word, std::size_t bytes);
+/// A word is loaded next. Returns the value, of `bytes`: the newest, or an older one that this rank may find.
+std::uint64_t load(const void* word, std::size_t bytes, std::memory_order order);
+/// A word is stored next, and has been (sync::Word).
 void stores(const void* word, std::size_t bytes);
-void stored(const void* word);
+void stored(const void* word, std::size_t bytes, std::memory_order order);
+/// The same of a value that follows from the one before. is_changed: or it was not the one before that was expected.
+void updated(const void* word, std::size_t bytes, bool is_changed, std::memory_order order);
+/// A word was made, of value zero.
+void made(const void* word, std::size_t bytes);
+/// std::atomic_thread_fence, sequentially consistent.
+void thread_fence();
 /// Copies as memmove, in as many steps as it likes.
 void copy(void* destination, const void* source, std::size_t bytes, Move how);
 void fence();

@@ -57,15 +57,14 @@ class DefaultWaiter final : public Waiter {
   }
 
   void wake(const int* peers, int count) override {
-    // Pairs with the fence in sleep(): either the sleeper sees the flag, or we see that it sleeps.
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    // Either the sleeper sees the flag, or we see that it sleeps.
+    thread_fence();
     for (int i = 0; i < count; ++i) {
       if (peers[i] == options_.rank) continue;
-      auto& word = options_.doorbells[static_cast<std::size_t>(peers[i])]->sleeping;
-      if (word.load(std::memory_order_relaxed) == 0) continue;
-      word.store(0, std::memory_order_relaxed);
+      Doorbell& bell = *options_.doorbells[static_cast<std::size_t>(peers[i])];
       // Several threads of the rank may sleep on it.
-      syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+      if (bell.ring())
+        syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&bell.sleeping), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
     }
   }
 
@@ -92,15 +91,14 @@ class DefaultWaiter final : public Waiter {
   }
 
   void sleep(WaitState& state) {
-    auto& word = options_.doorbells[static_cast<std::size_t>(options_.rank)]->sleeping;
-    word.store(1, std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    Doorbell& bell = *options_.doorbells[static_cast<std::size_t>(options_.rank)];
+    bell.will_sleep();
     // A peer that asks for something wakes this rank as one does that sets a flag.
     if (!(*state.ready)() && !(options_.serve && options_.serve())) {
       // Bounded: the host MPI may need us although no flag moves.
       const std::chrono::nanoseconds idle = std::chrono::steady_clock::now() - state.idle_since;
       const timespec limit{0, std::clamp(idle / idle_parts, shortest_sleep, longest_sleep).count()};
-      syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAIT, 1, &limit, nullptr, 0);
+      syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&bell.sleeping), FUTEX_WAIT, 1, &limit, nullptr, 0);
     }
     // The word stays for who wakes: another thread of this rank may sleep on.
     look_around(state);

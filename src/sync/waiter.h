@@ -104,6 +104,18 @@ inline void wait(Waiter& waiter, const WaitReason& reason, Poll&& poll) {
 /// flags, off the path of a collective unless somebody sleeps.
 struct alignas(line_bytes) Doorbell {
   Word<std::uint32_t> sleeping;
+
+  /// The rank will sleep unless what it waits for is there, for which it looks once more now.
+  void will_sleep() {
+    sleeping.store(1, std::memory_order_relaxed);
+    thread_fence();
+  }
+  /// After a thread_fence() behind what the rank may wait for. Whether it is to be woken.
+  bool ring() {
+    if (sleeping.load(std::memory_order_relaxed) == 0) return false;
+    sleeping.store(0, std::memory_order_relaxed);
+    return true;
+  }
 };
 
 /// What the default policy needs to know and to call; functions may be empty.

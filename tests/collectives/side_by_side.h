@@ -33,20 +33,18 @@ inline void side_by_side(int ranks, const std::function<void(int)>& body) {
 /// Where as many as it is made for wait for each other.
 class MeetingPoint {
  public:
-  explicit MeetingPoint(int count) : count_(count) {}
+  explicit MeetingPoint(int count) : count_(static_cast<std::uint64_t>(count)) {}
   void arrive_and_wait() {
-    const std::uint64_t meeting = meetings_.load(std::memory_order_acquire);
-    if (++arrived_ == count_) {
-      arrived_ = 0;
-      meetings_.store(meeting + 1, std::memory_order_release);
+    std::uint64_t before = arrived_.load(std::memory_order_relaxed);
+    while (!arrived_.compare_exchange_weak(before, before + 1, std::memory_order_acq_rel, std::memory_order_relaxed)) {
     }
-    while (meetings_.load(std::memory_order_acquire) == meeting) simulated::pause();
+    const std::uint64_t all = (before / count_ + 1) * count_;
+    while (arrived_.load(std::memory_order_acquire) < all) simulated::pause();
   }
 
  private:
-  const int count_;
-  int arrived_ = 0;
-  sync::Word<std::uint64_t> meetings_;
+  const std::uint64_t count_;
+  sync::Word<std::uint64_t> arrived_;
 };
 
 #else

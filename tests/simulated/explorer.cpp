@@ -13,10 +13,17 @@ constexpr int priority_changes = 3;
 /// Without a store in so many steps nobody gets on.
 constexpr std::uint64_t steps_in_vain_max = 20'000'000;
 
+/// By a rank.
+void move(std::byte* to, const std::byte* from, std::size_t bytes) {
+  const sanitizer::Watched now;
+  std::memmove(to, from, bytes);
+}
+
 }  // namespace
 
-Explorer::Explorer(int ranks, std::uint64_t seed)
+Explorer::Explorer(int ranks, std::uint64_t seed, bool is_weak)
     : Simulator(ranks), random_(seed), priority_(ranks_.size()), streams_(ranks_.size()) {
+  if (is_weak) weak_.emplace(ranks);
   sow();
 }
 
@@ -85,22 +92,45 @@ void Explorer::waits_for_time() {
   step();
 }
 
-void Explorer::loads(const void* word, std::size_t bytes) {
+void Explorer::loads(const void*, std::size_t) {
   step();
-  looks_at(word, bytes);
 }
 
-void Explorer::stores(const void*, std::size_t) {
+std::uint64_t Explorer::found(const void* word, std::uint64_t newest, std::memory_order order) {
+  return weak_ ? weak_->load(current(), word, newest, order, random_) : Simulator::found(word, newest, order);
+}
+
+void Explorer::made(const void* word, std::size_t) {
+  if (weak_) weak_->made(current(), word);
+}
+
+void Explorer::stores(const void* word, std::size_t bytes) {
   running().has_acted = true;
   step();
+  if (weak_) weak_->stores(word, value_of(word, bytes));
 }
 
-void Explorer::stored(const void* word) {
+void Explorer::stored(const void* word, std::size_t bytes, std::memory_order order) {
+  if (weak_) weak_->stored(current(), word, value_of(word, bytes), order);
+  has_stored(word);
+}
+
+void Explorer::updated(const void* word, std::size_t bytes, bool is_changed, std::memory_order order) {
+  if (weak_) weak_->updated(current(), word, value_of(word, bytes), is_changed, order);
+  has_stored(word);
+}
+
+void Explorer::has_stored(const void* word) {
   stored_at_ = steps_;
   in_vain_ = 0;
   changed(word);
   // What is to be there before and comes after: others see that it is not.
   step();
+}
+
+void Explorer::thread_fence() {
+  step();
+  if (weak_) weak_->fence(current());
 }
 
 void Explorer::drain(const void* begin, std::size_t bytes) {
@@ -109,7 +139,7 @@ void Explorer::drain(const void* begin, std::size_t bytes) {
     return each.overlaps(static_cast<const std::byte*>(begin), bytes);
   });
   if (!is_there) return;
-  for (const Stream& each : own) std::memcpy(each.to, each.bytes.data(), each.bytes.size());
+  for (const Stream& each : own) move(each.to, each.bytes.data(), each.bytes.size());
   own.clear();
 }
 
@@ -122,24 +152,26 @@ void Explorer::copy(void* destination, const void* source, std::size_t bytes, Mo
   auto* const to = static_cast<std::byte*>(destination);
   const auto* const from = static_cast<const std::byte*>(source);
   if (how == Move::streaming && random_.below(2) == 0) {
-    streams_[static_cast<std::size_t>(current())].push_back({to, std::vector<std::byte>(from, from + bytes)});
+    std::vector<std::byte> stream(bytes);
+    move(stream.data(), from, bytes);
+    streams_[static_cast<std::size_t>(current())].push_back({to, std::move(stream)});
     return;
   }
   // From its beginning or from its end, in two parts.
   const std::size_t first = random_.below(bytes);
   const bool is_backwards = random_.below(2) == 0;
-  const auto move = [&](bool behind) {
-    behind ? std::memmove(to + first, from + first, bytes - first) : std::memmove(to, from, first);
+  const auto move_part = [&](bool behind) {
+    behind ? move(to + first, from + first, bytes - first) : move(to, from, first);
   };
-  move(is_backwards);
+  move_part(is_backwards);
   step();
-  move(!is_backwards);
+  move_part(!is_backwards);
 }
 
 void Explorer::fence() {
   step();
   std::vector<Stream>& own = streams_[static_cast<std::size_t>(current())];
-  for (const Stream& each : own) std::memcpy(each.to, each.bytes.data(), each.bytes.size());
+  for (const Stream& each : own) move(each.to, each.bytes.data(), each.bytes.size());
   own.clear();
 }
 

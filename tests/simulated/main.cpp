@@ -19,6 +19,13 @@ class Sower final : public testing::EmptyTestEventListener {
 
 }  // namespace
 
+#if defined(TUTTI_THREAD_SANITIZER)
+/// std::call_once keeps what it calls in variables of the thread, which fibres have in common.
+extern "C" const char* __tsan_default_suppressions() {  // NOLINT(bugprone-reserved-identifier)
+  return "race:_Prepare_execution\n";
+}
+#endif
+
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   testing::UnitTest::GetInstance()->listeners().Append(new Sower);

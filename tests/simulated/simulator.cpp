@@ -62,12 +62,6 @@ struct Exceptions {
   }
 };
 
-std::uint64_t value_of(const void* word, std::size_t bytes) {
-  std::uint64_t value = 0;
-  std::memcpy(&value, word, bytes);
-  return value;
-}
-
 /// After so many times in a row that nobody had anything to do nobody will. Each is longer than the one before, all
 /// together longer than any wait that ends after a while.
 constexpr int quiet_rounds_max = 12;
@@ -77,23 +71,49 @@ constexpr std::uint64_t shortest_sleep = 1'000'000;
 
 // The seam.
 
-void loads(const void* word, std::size_t bytes) {
-  if (is_inside()) simulator->loads(word, bytes);
+std::uint64_t load(const void* word, std::size_t bytes, std::memory_order order) {
+  if (!is_inside()) return Simulator::value_of(word, bytes);
+  const sanitizer::Unwatched now;
+  return simulator->load(word, bytes, order);
 }
 void stores(const void* word, std::size_t bytes) {
-  if (is_inside()) simulator->stores(word, bytes);
+  if (!is_inside()) return;
+  const sanitizer::Unwatched now;
+  simulator->stores(word, bytes);
 }
-void stored(const void* word) {
-  if (is_inside()) simulator->stored(word);
+void stored(const void* word, std::size_t bytes, std::memory_order order) {
+  if (!is_inside()) return;
+  const sanitizer::Unwatched now;
+  simulator->stored(word, bytes, order);
+}
+void updated(const void* word, std::size_t bytes, bool is_changed, std::memory_order order) {
+  if (!is_inside()) return;
+  const sanitizer::Unwatched now;
+  simulator->updated(word, bytes, is_changed, order);
+}
+void made(const void* word, std::size_t bytes) {
+  if (!is_inside()) return;
+  const sanitizer::Unwatched now;
+  simulator->made(word, bytes);
+}
+void thread_fence() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (!is_inside()) return;
+  const sanitizer::Unwatched now;
+  simulator->thread_fence();
 }
 void copy(void* destination, const void* source, std::size_t bytes, Move how) {
-  if (is_inside())
-    simulator->copy(destination, source, bytes, how);
-  else
+  if (!is_inside()) {
     std::memmove(destination, source, bytes);
+    return;
+  }
+  const sanitizer::Unwatched now;
+  simulator->copy(destination, source, bytes, how);
 }
 void fence() {
-  if (is_inside()) simulator->fence();
+  if (!is_inside()) return;
+  const sanitizer::Unwatched now;
+  simulator->fence();
 }
 std::size_t copy_by_kernel(bool reads, const iovec* here, const iovec* there, std::size_t count) {
   std::size_t moved = 0;
@@ -105,16 +125,22 @@ std::size_t copy_by_kernel(bool reads, const iovec* here, const iovec* there, st
   return moved;
 }
 void take(void* begin, std::size_t bytes) {
-  if (is_inside()) simulator->take(static_cast<std::byte*>(begin), bytes);
+  if (!is_inside()) return;
+  const sanitizer::Unwatched now;
+  simulator->take(static_cast<std::byte*>(begin), bytes);
 }
 void reduces(const void*, const void* const* sources, std::size_t source_count, std::size_t bytes) {
-  if (is_inside()) simulator->reduces(sources, source_count, bytes);
+  if (!is_inside()) return;
+  const sanitizer::Unwatched now;
+  simulator->reduces(sources, source_count, bytes);
 }
 std::uint64_t ticks() {
   return is_inside() ? simulator->ticks() : 0;
 }
 void pause() {
-  if (is_inside()) simulator->take_turn();
+  if (!is_inside()) return;
+  const sanitizer::Unwatched now;
+  simulator->take_turn();
 }
 
 // Fibres.
@@ -125,7 +151,10 @@ Simulator::~Simulator() {
   // To end a fibre in the middle would unwind its stack, through functions that throw nothing.
   static auto* const abandoned = new std::vector<boost::context::fiber>;
   for (Rank& rank : ranks_)
-    if (rank.fiber) abandoned->push_back(std::move(rank.fiber));
+    if (rank.fiber)
+      abandoned->push_back(std::move(rank.fiber));
+    else
+      rank.thread.destroy();
 }
 
 void Simulator::run(const std::function<void(int)>& body) {
@@ -134,6 +163,7 @@ void Simulator::run(const std::function<void(int)>& body) {
     ranks_[static_cast<std::size_t>(number)].fiber =
         boost::context::fiber(std::allocator_arg, stacks(), [this, number, &body](boost::context::fiber&& from) {
           main_ = std::move(from);
+          sanitizer::acquire(this);
           try {
             body(number);
           } catch (...) {
@@ -141,10 +171,15 @@ void Simulator::run(const std::function<void(int)>& body) {
           }
           running().state = State::over;
           ++over_;
+          sanitizer::release(this);
+          main_thread_.enter();
           return std::move(main_);
         });
+    ranks_[static_cast<std::size_t>(number)].thread = sanitizer::Thread::make();
     make_ready(number);
   }
+  main_thread_ = sanitizer::Thread::current();
+  sanitizer::release(this);
   while (over_ < ranks() && !failure_) {
     if (ready_ == 0 && !wake_all()) {
       give_up("nobody can go on");
@@ -153,6 +188,7 @@ void Simulator::run(const std::function<void(int)>& body) {
     switch_to(next());
   }
   simulator = outer;
+  sanitizer::acquire(this);
   if (failure_) std::rethrow_exception(failure_);
 }
 
@@ -162,6 +198,7 @@ void Simulator::switch_to(int rank) {
   current_ = rank;
   ++switches_;
   const Exceptions own = Exceptions::exchange({});
+  to.thread.enter();
   to.fiber = std::move(to.fiber).resume();
   Exceptions::exchange(own);
   current_ = -1;
@@ -170,6 +207,7 @@ void Simulator::switch_to(int rank) {
 void Simulator::leave() {
   const int rank = current_;
   const Exceptions own = Exceptions::exchange({});
+  main_thread_.enter();
   main_ = std::move(main_).resume();
   Exceptions::exchange(own);
   current_ = rank;
@@ -186,10 +224,30 @@ void Simulator::give_way() {
   leave();
 }
 
-void Simulator::looks_at(const void* word, std::size_t bytes) {
+std::uint64_t Simulator::value_of(const void* word, std::size_t bytes) {
+  // Other threads of a test may store it.
+  switch (bytes) {
+    case 1:
+      return __atomic_load_n(static_cast<const std::uint8_t*>(word), __ATOMIC_SEQ_CST);
+    case 4:
+      return __atomic_load_n(static_cast<const std::uint32_t*>(word), __ATOMIC_SEQ_CST);
+    case 8:
+      return __atomic_load_n(static_cast<const std::uint64_t*>(word), __ATOMIC_SEQ_CST);
+    default:
+      std::abort();
+  }
+}
+
+std::uint64_t Simulator::load(const void* word, std::size_t bytes, std::memory_order order) {
+  loads(word, bytes);
+  const std::uint64_t value = found(word, value_of(word, bytes), order);
+  looks_at(word, bytes, value);
+  return value;
+}
+
+void Simulator::looks_at(const void* word, std::size_t bytes, std::uint64_t value) {
   constexpr std::size_t looks_max = 512;
   std::vector<Look>& all = running().looks;
-  const std::uint64_t value = value_of(word, bytes);
   if (!all.empty() && all.back().word == word) {
     all.back().value = value;
     return;
@@ -219,6 +277,7 @@ void Simulator::take_turn() {
 }
 
 bool Simulator::pause(const std::string& waits_for) {
+  const sanitizer::Unwatched now;
   Rank& rank = running();
   rank.waits_for = waits_for;
   // Others may have been there between the looks of one poll.

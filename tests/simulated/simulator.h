@@ -15,6 +15,7 @@
 
 #include "base/simulated.h"
 #include "memory/copy_requests.h"
+#include "simulated/thread_sanitizer.h"
 #include "sync/waiter.h"
 
 namespace tutti::simulated {
@@ -59,9 +60,13 @@ class Simulator {
   void run(const std::function<void(int)>& body);
 
   // The seam; see base/simulated.h.
-  virtual void loads(const void* word, std::size_t bytes) = 0;
+  std::uint64_t load(const void* word, std::size_t bytes, std::memory_order order);
+  static std::uint64_t value_of(const void* word, std::size_t bytes);
   virtual void stores(const void* word, std::size_t bytes) = 0;
-  virtual void stored(const void* word) = 0;
+  virtual void stored(const void* word, std::size_t bytes, std::memory_order order) = 0;
+  virtual void updated(const void* word, std::size_t bytes, bool is_changed, std::memory_order order) = 0;
+  virtual void made(const void* /*word*/, std::size_t /*bytes*/) {}
+  virtual void thread_fence() {}
   virtual void copy(void* destination, const void* source, std::size_t bytes, Move how) = 0;
   virtual void fence() = 0;
   virtual void take(std::byte* begin, std::size_t bytes) = 0;
@@ -82,6 +87,7 @@ class Simulator {
   };
   struct Rank {
     boost::context::fiber fiber;
+    sanitizer::Thread thread;
     State state = State::over;
     std::vector<Look> looks;       ///< since the last pause
     std::uint64_t seen = 0;        ///< a hash of them, at the last turn
@@ -91,6 +97,12 @@ class Simulator {
     std::string waits_for;
   };
 
+  virtual void loads(const void* word, std::size_t bytes) = 0;
+  /// What the current rank finds, of which `newest` is the newest value.
+  virtual std::uint64_t found(const void* word, std::uint64_t newest, std::memory_order order) {
+    if (order != std::memory_order_relaxed) sanitizer::acquire(word);
+    return newest;
+  }
   /// One of those that are ready, to run next.
   virtual int next() = 0;
   virtual void became_ready(int rank) = 0;
@@ -101,7 +113,6 @@ class Simulator {
 
   /// Lets another rank run; the current one stays ready.
   void give_way();
-  void looks_at(const void* word, std::size_t bytes);
   /// Who is parked because of the word is ready.
   void changed(const void* word);
   /// Ends the run.
@@ -111,6 +122,7 @@ class Simulator {
   std::vector<Rank> ranks_;
 
  private:
+  void looks_at(const void* word, std::size_t bytes, std::uint64_t value);
   void switch_to(int rank);
   void leave();
   void make_ready(int rank);
@@ -119,6 +131,7 @@ class Simulator {
   std::string who_waits() const;
 
   boost::context::fiber main_;
+  sanitizer::Thread main_thread_;
   std::unordered_map<const void*, std::vector<int>> parked_;
   std::exception_ptr failure_;
   int current_ = -1;
