@@ -1,6 +1,6 @@
 // The seam for simulators, which are builds of their own (-DTUTTI_SIMULATED=ON, as those with a sanitizer are): there the
 // core tells each access to what ranks share, and asks for the time. Whoever runs ranks as fibres of one thread defines
-// these functions (tests/simulated), and lets another rank go on in any of them.
+// these functions (simulation/), and lets another rank go on in any of them.
 //
 // In an ordinary build nothing of this is there, to the byte: `if constexpr (simulated::on)` stands in front of each call,
 // in the same statement (tests/python/test_seam.py).
@@ -41,6 +41,8 @@ void fence();
 std::size_t copy_by_kernel(bool reads, const iovec* here, const iovec* there, std::size_t count);
 /// Stores what is there already (memory::take_lines).
 void take(void* begin, std::size_t bytes);
+/// The line is stored to soon: it is asked for ahead.
+void expects(const void* line);
 /// `bytes` of each source are combined next.
 void reduces(const void* destination, const void* const* sources, std::size_t source_count, std::size_t bytes);
 /// Grows; in about nanoseconds.

@@ -34,6 +34,7 @@ static_assert(sizeof(Flag) == 8);
 
 /// Fetches the cache line for writing. Only a hint: it may be written by others again before we write.
 inline void prefetch_to_write(const void* line) {
+  if constexpr (simulated::on) simulated::expects(line);
 #if defined(__x86_64__)
   asm volatile("prefetchw (%0)" ::"r"(line));
 #else

@@ -1,4 +1,4 @@
-// Machines that are described in tests/machines, and what the model predicts on them.
+// Machines that are described in tutti/sim/machines, and what the model predicts on them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@
 
 namespace tutti {
 
-/// One of tests/machines, with a rank on each core or hardware thread, as its file says, or several.
+/// One of tutti/sim/machines, with a rank on each core or hardware thread, as its file says, or several.
 struct Described {
   selection::Model model;
   Surroundings surroundings;

@@ -1,5 +1,5 @@
 // What the model predicts on machines with many cores: those of the CMA-aware paper, two of today, and one that was
-// measured (tests/machines).
+// measured (tutti/sim/machines).
 // Nothing is predicted that the machine's parameters do not allow, and the choices are those of the paper.
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // What the model predicts for 16 ranks against what was measured with them, each on a core of its own
-// (tests/machines/xeon-16-cores.json): its parameters are of the same machine, found just before.
+// (tutti/sim/machines/xeon-16-cores.json): its parameters are of the same machine, found just before.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -190,7 +190,7 @@ void Explorer::take(std::byte* begin, std::size_t bytes) {
   for (std::size_t i = 0; i < places.size(); ++i) *places[i] = values[i];
 }
 
-void Explorer::reduces(const void* const* sources, std::size_t source_count, std::size_t bytes) {
+void Explorer::reduces(const void*, const void* const* sources, std::size_t source_count, std::size_t bytes) {
   step();
   for (std::size_t i = 0; i < source_count; ++i) drain(sources[i], bytes);
 }

@@ -9,8 +9,8 @@
 #include <optional>
 #include <vector>
 
-#include "simulated/simulator.h"
 #include "simulated/weak_memory.h"
+#include "simulation/simulator.h"
 
 namespace tutti::simulated {
 
@@ -32,7 +32,8 @@ class Explorer final : public Simulator {
   void copy(void* destination, const void* source, std::size_t bytes, Move how) override;
   void fence() override;
   void take(std::byte* begin, std::size_t bytes) override;
-  void reduces(const void* const* sources, std::size_t source_count, std::size_t bytes) override;
+  void reduces(const void* destination, const void* const* sources, std::size_t source_count,
+               std::size_t bytes) override;
   std::uint64_t ticks() override;
 
  private:

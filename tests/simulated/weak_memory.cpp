@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "simulated/simulator.h"
+#include "simulation/simulator.h"
 
 namespace tutti::simulated {
 

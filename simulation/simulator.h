@@ -1,6 +1,6 @@
 // Ranks of one process on one thread, a fibre each, of a core that was built with -DTUTTI_SIMULATED=ON
 // (src/base/simulated.h). They make ordinary calls: whoever waits gives way to another fibre. Which one goes on says a
-// subclass (explorer.h).
+// subclass: a seed (tests/simulated/explorer.h), or who is first in time (timed.h).
 #pragma once
 
 #include <boost/context/fiber.hpp>
@@ -15,12 +15,12 @@
 
 #include "base/simulated.h"
 #include "memory/copy_requests.h"
-#include "simulated/thread_sanitizer.h"
+#include "simulation/thread_sanitizer.h"
 #include "sync/waiter.h"
 
 namespace tutti::simulated {
 
-static_assert(on, "tests/simulated is for the preset `simulated`");
+static_assert(on, "simulation is for the preset `simulated`");
 
 /// SplitMix64: numbers that follow from a seed alone, with any compiler.
 class Random {
@@ -64,17 +64,26 @@ class Simulator {
   static std::uint64_t value_of(const void* word, std::size_t bytes);
   virtual void stores(const void* word, std::size_t bytes) = 0;
   virtual void stored(const void* word, std::size_t bytes, std::memory_order order) = 0;
-  virtual void updated(const void* word, std::size_t bytes, bool is_changed, std::memory_order order) = 0;
+  virtual void updated(const void* word, std::size_t bytes, bool /*is_changed*/, std::memory_order order) {
+    stored(word, bytes, order);
+  }
   virtual void made(const void* /*word*/, std::size_t /*bytes*/) {}
   virtual void thread_fence() {}
   virtual void copy(void* destination, const void* source, std::size_t bytes, Move how) = 0;
   virtual void fence() = 0;
   virtual void take(std::byte* begin, std::size_t bytes) = 0;
-  virtual void reduces(const void* const* sources, std::size_t source_count, std::size_t bytes) = 0;
+  virtual void reduces(const void* destination, const void* const* sources, std::size_t source_count,
+                       std::size_t bytes) = 0;
+  virtual void copy_by_kernel(bool /*reads*/, void* destination, const void* source, std::size_t bytes) {
+    copy(destination, source, bytes, Move::cached);
+  }
+  virtual void expects(const void* /*line*/) {}
   virtual std::uint64_t ticks() = 0;
   /// The current rank parks until a word that it has looked at since the last pause is stored. True if it goes on because
   /// all ranks were parked: whatever else it may wait for is to be looked at.
   bool pause(const std::string& waits_for);
+  /// Until meet() was called by all of them.
+  void meet();
   /// The same of a rank that polls, if it has done and seen nothing since its last turn that it had not before.
   void take_turn();
 
@@ -108,6 +117,12 @@ class Simulator {
   virtual void became_ready(int rank) = 0;
   /// Who has asked for the time has nothing else to do.
   virtual void waits_for_time() = 0;
+  /// The current rank waits from now on.
+  virtual void parks() {}
+  /// All have met.
+  virtual void all_met() {}
+  /// If all wait, whether somebody goes on by himself when it is time.
+  virtual bool later() { return false; }
   /// So long nobody has had anything to do.
   virtual void sleep(std::uint64_t nanoseconds) = 0;
 
@@ -115,6 +130,10 @@ class Simulator {
   void give_way();
   /// Who is parked because of the word is ready.
   void changed(const void* word);
+  /// Who is parked goes on.
+  void unpark(int rank);
+  /// To whoever runs next.
+  void leave();
   /// Ends the run.
   void give_up(const std::string& why);
   Rank& running() { return ranks_[static_cast<std::size_t>(current_)]; }
@@ -124,9 +143,7 @@ class Simulator {
  private:
   void looks_at(const void* word, std::size_t bytes, std::uint64_t value);
   void switch_to(int rank);
-  void leave();
   void make_ready(int rank);
-  void unpark(int rank);
   bool wake_all();
   std::string who_waits() const;
 
@@ -137,6 +154,8 @@ class Simulator {
   int current_ = -1;
   int over_ = 0, ready_ = 0;
   int quiet_rounds_ = 0;
+  std::vector<int> met_;
+  std::uint64_t meetings_ = 0;
   std::uint64_t changes_ = 0, quiet_changes_ = 0, switches_ = 0;
 };
 

@@ -1,4 +1,4 @@
-#include "simulated/simulator.h"
+#include "simulation/simulator.h"
 
 #include <cxxabi.h>
 #include <sys/mman.h>
@@ -119,7 +119,12 @@ std::size_t copy_by_kernel(bool reads, const iovec* here, const iovec* there, st
   std::size_t moved = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const iovec &to = reads ? here[i] : there[i], &from = reads ? there[i] : here[i];
-    copy(to.iov_base, from.iov_base, to.iov_len, Move::cached);
+    if (is_inside()) {
+      const sanitizer::Unwatched now;
+      simulator->copy_by_kernel(reads, to.iov_base, from.iov_base, to.iov_len);
+    } else {
+      std::memmove(to.iov_base, from.iov_base, to.iov_len);
+    }
     moved += to.iov_len;
   }
   return moved;
@@ -129,10 +134,15 @@ void take(void* begin, std::size_t bytes) {
   const sanitizer::Unwatched now;
   simulator->take(static_cast<std::byte*>(begin), bytes);
 }
-void reduces(const void*, const void* const* sources, std::size_t source_count, std::size_t bytes) {
+void expects(const void* line) {
   if (!is_inside()) return;
   const sanitizer::Unwatched now;
-  simulator->reduces(sources, source_count, bytes);
+  simulator->expects(line);
+}
+void reduces(const void* destination, const void* const* sources, std::size_t source_count, std::size_t bytes) {
+  if (!is_inside()) return;
+  const sanitizer::Unwatched now;
+  simulator->reduces(destination, sources, source_count, bytes);
 }
 std::uint64_t ticks() {
   return is_inside() ? simulator->ticks() : 0;
@@ -159,6 +169,7 @@ Simulator::~Simulator() {
 
 void Simulator::run(const std::function<void(int)>& body) {
   Simulator* const outer = std::exchange(simulator, this);
+  over_ = 0;
   for (int number = 0; number < ranks(); ++number) {
     ranks_[static_cast<std::size_t>(number)].fiber =
         boost::context::fiber(std::allocator_arg, stacks(), [this, number, &body](boost::context::fiber&& from) {
@@ -181,7 +192,7 @@ void Simulator::run(const std::function<void(int)>& body) {
   main_thread_ = sanitizer::Thread::current();
   sanitizer::release(this);
   while (over_ < ranks() && !failure_) {
-    if (ready_ == 0 && !wake_all()) {
+    if (ready_ == 0 && !later() && !wake_all()) {
       give_up("nobody can go on");
       break;
     }
@@ -295,8 +306,31 @@ bool Simulator::pause(const std::string& waits_for) {
     std::vector<int>& all = parked_[look.word];
     if (std::find(all.begin(), all.end(), current_) == all.end()) all.push_back(current_);
   }
+  parks();
   leave();
   return std::exchange(rank.goes_on_quietly, false);
+}
+
+void Simulator::meet() {
+  const sanitizer::Unwatched now;
+  const std::uint64_t meeting = meetings_;
+  met_.push_back(current_);
+  if (static_cast<int>(met_.size()) == ranks()) {
+    ++meetings_;
+    const std::vector<int> all = std::exchange(met_, {});
+    all_met();
+    for (const int rank : all)
+      if (ranks_[static_cast<std::size_t>(rank)].state == State::parked) unpark(rank);
+    return;
+  }
+  // Others may be woken for something that they no longer wait for.
+  while (meetings_ == meeting) {
+    running().state = State::parked;
+    running().waits_for = "all others";
+    running().looks.clear();
+    parks();
+    leave();
+  }
 }
 
 void Simulator::unpark(int rank) {
