@@ -21,9 +21,6 @@ std::vector<std::size_t> parse_chunks(std::string_view text) {
   return chunks;
 }
 
-/// Where nothing else is said: large enough that a chunk costs many flag hops, small enough for the second-level cache.
-constexpr std::size_t default_chunk_bytes = std::size_t{128} * 1024;
-
 }  // namespace
 
 Arrangement::Arrangement(const Settings& settings, const topology::Placement& node, std::span<const int> node_ranks,
@@ -39,7 +36,6 @@ Arrangement::Arrangement(const Settings& settings, const topology::Placement& no
   depth_ = std::max<int>(1, static_cast<int>(hierarchy.levels.size()));
   distances_ = topology::distances(placement_, hierarchy, topology::build_in_rank_order(placement_, levels_, 0));
   if (settings.chunk != "auto") chunk_of_level_ = parse_chunks(settings.chunk);
-  if (chunk_of_level_.empty()) chunk_of_level_.push_back(default_chunk_bytes);
 }
 
 const topology::RankPlan& Arrangement::build_plan(int root, Grouping grouping) {
@@ -71,9 +67,19 @@ const topology::RankBlocks& Arrangement::rank_blocks() {
   return rank_blocks_;
 }
 
+std::size_t usual_chunk_bytes(int levels, std::size_t bytes) {
+  constexpr std::size_t largest = std::size_t{128} * 1024, smallest = std::size_t{16} * 1024, chunks = 16;
+  if (levels <= 1) return largest;
+  return std::clamp((bytes / chunks + grain_bytes - 1) / grain_bytes * grain_bytes, smallest, largest);
+}
+
 std::size_t Arrangement::chunk_bytes(int level) const {
-  const auto i = std::min(static_cast<std::size_t>(level), chunk_of_level_.size() - 1);
-  return chunk_of_level_[i];
+  if (chunk_of_level_.empty()) return usual_chunk_bytes(1, 0);
+  return chunk_of_level_[std::min(static_cast<std::size_t>(level), chunk_of_level_.size() - 1)];
+}
+
+std::size_t Arrangement::chunk_bytes(int level, std::size_t bytes) const {
+  return chunk_of_level_.empty() ? usual_chunk_bytes(depth_, bytes) : chunk_bytes(level);
 }
 
 std::shared_ptr<Arrangement> Arrangements::of(const Settings& settings, const topology::Placement& node,

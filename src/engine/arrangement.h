@@ -23,6 +23,10 @@ namespace tutti {
 /// Progress of flags is counted in grains, so that it fits beside the sequence number.
 inline constexpr std::size_t grain_bytes = 4096;
 
+/// Size of a pipeline's chunk where TUTTI_CHUNK says nothing else: large enough that a chunk costs many flag hops, small
+/// enough for the second-level cache; along several levels also so small that all of them soon have something to do.
+std::size_t usual_chunk_bytes(int levels, std::size_t bytes);
+
 /// Which groups a tree follows: those of the settings; the sockets, whatever these say; those of the settings, but of
 /// consecutive ranks.
 enum class Grouping { by_settings = 0, by_socket = 1, in_rank_order = 2 };
@@ -40,7 +44,9 @@ class Arrangement {
   int depth() const { return depth_; }
   const topology::Distances& distances() const { return distances_; }
   /// Pipeline chunk in bytes of a level of the hierarchy, a multiple of the grain.
-  std::size_t chunk_bytes(int level) const;
+  std::size_t chunk_bytes(int level = 0) const;
+  /// The same for messages of `bytes` that go along all levels, each of which is to have something to do soon.
+  std::size_t chunk_bytes(int level, std::size_t bytes) const;
 
   /// Part of this rank in an operation for `root`; built once a root.
   const topology::RankPlan& plan(int root, Grouping grouping = Grouping::by_settings) {

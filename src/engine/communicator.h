@@ -84,7 +84,8 @@ class Communicator final {
   const topology::RankBlocks& rank_blocks() { return arrangement_->rank_blocks(); }
   int depth() const { return arrangement_->depth(); }
   const topology::Distances& distances() const { return arrangement_->distances(); }
-  std::size_t chunk_bytes(int level) const { return arrangement_->chunk_bytes(level); }
+  std::size_t chunk_bytes(int level = 0) const { return arrangement_->chunk_bytes(level); }
+  std::size_t chunk_bytes(int level, std::size_t bytes) const { return arrangement_->chunk_bytes(level, bytes); }
 
   /// This rank has ended its last operation, others perhaps not: they may look at what it shares when this object is no
   /// more.

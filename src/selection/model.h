@@ -439,9 +439,11 @@ struct Cost {
     price.exchanged = apart * byte(model.exchange_byte);
     const double writers = std::min(workers > 0 ? workers : shape.ranks, shape.ranks / shared);
     // Those who share a cache share the way from it to the memory; who is alone there gets what its core can do.
-    const double near_writers = 1 + shape.distances.pairs[index_of(topology::Distance::cache)] * (writers - 1);
-    const double streams_together =
-        std::max(writers * model.streams_byte, near_writers > 1 ? near_writers * model.cache_streams_byte : 0.0);
+    const auto streamed_by = [&](double ranks) {
+      const double near = 1 + shape.distances.pairs[index_of(topology::Distance::cache)] * (ranks - 1);
+      return std::max(ranks * model.streams_byte, near > 1 ? near * model.cache_streams_byte : 0.0);
+    };
+    const double streams_together = streamed_by(writers);
     // What two ranks pass to and fro through their caches has to stay there.
     const bool fits =
         2.0 * static_cast<double>(shape.bytes) <= model.private_cache || !stores_through_caches(shape.moving);
@@ -451,7 +453,9 @@ struct Cost {
       price.read += model.take_byte;
       price.exchanged += model.take_byte;
     } else if (shape.moving == Moving::lent_beyond) {
-      price.lent = std::max(model.stream_byte, streams_together);
+      // Where some do all the work, the others lend.
+      const double idle = shape.ranks - workers;
+      price.lent = std::max(model.stream_byte, workers > 0 && idle > 0 ? streamed_by(idle) : streams_together);
       price.read = price.exchanged = memory_apart * std::max(model.memory_byte, model.copy_byte);
     }
     const bool streams = stores_stream(shape);

@@ -25,7 +25,7 @@ Task hand_down(Operation& operation, const XhcReduction& reduction) {
   Communicator& communicator = operation.communicator();
   const topology::RankPlan& plan = communicator.plan(internal_root);
   const int parent = plan.parent;
-  const std::size_t chunk = communicator.chunk_bytes(plan.parent_level);
+  const std::size_t chunk = communicator.chunk_bytes(plan.parent_level, reduction.bytes);
   for (std::size_t at = 0; at < reduction.bytes; at += chunk) {
     const std::size_t end = std::min(at + chunk, reduction.bytes);
     co_await operation.has(parent, result, grains_needed(end));

@@ -18,7 +18,7 @@ namespace {
 struct Steps {
   Steps(const Communicator& communicator, std::size_t of)
       : bytes(of),
-        chunk(std::max(communicator.chunk_bytes(0),
+        chunk(std::max(communicator.chunk_bytes(),
                        of / (progress_max / static_cast<unsigned>(communicator.size() - 1)) + 1)) {}
   std::size_t bytes;
   std::size_t chunk;

@@ -29,7 +29,7 @@ Task knomial_read_body(Operation& operation, const BcastArguments& arguments) {
   TreePlace place;
   place.parent = rank_of(tree.parent(self));
   place.predecessor = rank_of(tree.predecessor(self));
-  place.chunk_bytes = communicator.chunk_bytes(0);
+  place.chunk_bytes = communicator.chunk_bytes();
   tree.for_each_child(self, [&](int) { ++place.child_count; });
   int* children = operation.array<int>(static_cast<std::size_t>(place.child_count));
   place.children = children;
@@ -51,20 +51,21 @@ selection::Algorithm<BcastArguments> bcast_knomial_read{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double depth = topology::Knomial(shape.ranks, shape.parameter).depth();
-      return selection::Cost{.hops = (2.2 + selection::there_and_back * (shape.parameter - 1)) * depth,
-                             // Down level by level; a rank waits only for its own children to have read.
-                             .rounds = depth + 1,
-                             .copied_bytes = shape.reach == selection::Reach::staged ? (depth - 1) * bytes : 0.0,
-                             .remote_bytes = depth * bytes,
-                             .slot_bytes = shape.reach == selection::Reach::staged ? depth * bytes : 0.0,
-                             .left_bytes = bytes,
-                             .exposures = 2,
-                             // Who hands on copies chunk by chunk.
-                             .startups = 1 + (depth - 1) * std::max(1.0, bytes / usual_chunk_bytes),
-                             .concurrency = std::min(static_cast<double>(shape.parameter), shape.ranks - 1.0),
-                             // In all the message is read p - 1 times.
-                             .workers = std::max(1.0, (shape.ranks - 1.0) / std::max(1.0, depth)),
-                             .common = true};
+      return selection::Cost{
+          .hops = (2.2 + selection::there_and_back * (shape.parameter - 1)) * depth,
+          // Down level by level; a rank waits only for its own children to have read.
+          .rounds = depth + 1,
+          .copied_bytes = shape.reach == selection::Reach::staged ? (depth - 1) * bytes : 0.0,
+          .remote_bytes = depth * bytes,
+          .slot_bytes = shape.reach == selection::Reach::staged ? depth * bytes : 0.0,
+          .left_bytes = bytes,
+          .exposures = 2,
+          // Who hands on copies chunk by chunk.
+          .startups = 1 + (depth - 1) * std::max(1.0, bytes / static_cast<double>(usual_chunk_bytes(1, shape.bytes))),
+          .concurrency = std::min(static_cast<double>(shape.parameter), shape.ranks - 1.0),
+          // In all the message is read p - 1 times.
+          .workers = std::max(1.0, (shape.ranks - 1.0) / std::max(1.0, depth)),
+          .common = true};
     },
     {knomial_read_body, pull_flags},
     {},

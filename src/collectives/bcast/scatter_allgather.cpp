@@ -24,7 +24,7 @@ constexpr FlagSet scatter_allgather_flags = FlagSet::of(ready, done_flag);
 /// One call on one rank. Positions are distances from the root.
 struct Parts {
   Parts(const Communicator& communicator, const BcastArguments& arguments)
-      : root(arguments.root), ranks(communicator.size()), bytes(arguments.bytes), chunk(communicator.chunk_bytes(0)) {}
+      : root(arguments.root), ranks(communicator.size()), bytes(arguments.bytes), chunk(communicator.chunk_bytes()) {}
   const int root, ranks;
   const std::size_t bytes, chunk;
 

@@ -7,6 +7,8 @@
 // Cost: one flag hop a level and the first chunk of each level, then n bytes at the slowest level.
 // Requires: nothing. With TUTTI_HIERARCHY=flat this is the paper's XHC-flat.
 
+#include <algorithm>
+
 #include "collectives/algorithm.h"
 #include "collectives/common/eager.h"
 #include "collectives/common/trees/pull.h"
@@ -34,7 +36,10 @@ Task xhc_body(Operation& operation, const BcastArguments& arguments) {
   if (eager::fits_inline(arguments.bytes)) return xhc_body_inline(operation, arguments);
   Communicator& communicator = operation.communicator();
   const bool eager = arguments.bytes <= communicator.node().settings.eager_max;
-  return pull_down(operation, arguments, place_in(operation, communicator.plan(arguments.root)), eager);
+  const topology::RankPlan& plan = communicator.plan(arguments.root);
+  TreePlace place = place_in(operation, plan);
+  place.chunk_bytes = communicator.chunk_bytes(std::max(plan.parent_level, 0), arguments.bytes);
+  return pull_down(operation, arguments, place, eager);
 }
 
 }  // namespace
@@ -48,7 +53,8 @@ selection::Algorithm<BcastArguments> bcast_xhc{
       const bool eager = shape.bytes <= shape.eager_max;
       const double levels = shape.levels;
       // Below the first level a rank has to wait for each chunk, and for the first one of all levels.
-      const double chunks = levels > 1 ? levels - 1 + std::max(1.0, bytes / usual_chunk_bytes) : 1.0;
+      const auto chunk = static_cast<double>(usual_chunk_bytes(shape.levels, shape.bytes));
+      const double chunks = levels > 1 ? levels - 1 + std::max(1.0, bytes / chunk) : 1.0;
       const bool staged = shape.reach == selection::Reach::staged;
       const double children = shape.branching().children;
       // The flag, and the slot with what does not come in its line.
@@ -59,7 +65,7 @@ selection::Algorithm<BcastArguments> bcast_xhc{
           .copied_bytes = eager                  ? bytes * (levels - 1)
                           : staged && levels > 1 ? bytes
                                                  : 0.0,
-          .remote_bytes = eager ? bytes * levels : bytes + (levels - 1) * std::min(bytes, usual_chunk_bytes),
+          .remote_bytes = eager ? bytes * levels : bytes + (levels - 1) * std::min(bytes, chunk),
           .slot_bytes = eager || staged ? bytes : 0.0,
           .left_bytes = eager ? 0.0 : bytes,
           .exposures = eager ? 0.0 : 2.0,

@@ -19,7 +19,7 @@ std::byte* piece_of(Operation& operation, int rank, const Pieces& mine, std::siz
 
 Pieces post_pieces(Operation& operation, std::size_t bytes, std::size_t unit) {
   Communicator& communicator = operation.communicator();
-  const std::size_t chunk_bytes = communicator.chunk_bytes(0);
+  const std::size_t chunk_bytes = communicator.chunk_bytes();
   Pieces pieces;
   pieces.bytes = bytes;
   if (bytes <= communicator.slot_bytes()) {

@@ -60,7 +60,7 @@ Task make_prefix(Operation& operation, const ScanArguments& arguments, const Pla
   const int place = self - places.shift;
   const int steps = steps_of(place);
   const std::size_t element = arguments.combiner->element_bytes;
-  const std::size_t length = std::max<std::size_t>(1, communicator.chunk_bytes(0) / element);
+  const std::size_t length = std::max<std::size_t>(1, communicator.chunk_bytes() / element);
   for (std::size_t at = 0; at < arguments.count; at += length) {
     const topology::Range chunk{at, std::min(at + length, arguments.count)};
     RemoteBuffer operands[2];

@@ -70,23 +70,30 @@ Task xhc_reduce(Operation& operation, const XhcReduction& reduction, const FlagN
   const Combiner& combiner = *reduction.buffers.combiner;
   const topology::Membership& last = plan.memberships.back();
   const Workers workers = workers_of(plan, last);
-  const std::size_t chunk = communicator.chunk_bytes(last.level);
+  const std::size_t chunk = communicator.chunk_bytes(last.level, reduction.bytes);
   const memory::Region own_brought =
       plan.memberships.size() == 1 ? reduction.buffers.source.region : reduction.buffers.destination.region;
   RemoteBuffer* sources = operation.array<RemoteBuffer>(last.members.size());
 
-  for (std::size_t at = 0; at < reduction.bytes; at += chunk) {
-    const std::size_t end = std::min(at + chunk, reduction.bytes);
-    const std::uint64_t needed = grains_needed(end);
+  // What a group has finished goes to the next level while that works on the chunk before: in each step another chunk of
+  // each level, or ranks that lead several would hold up all of them until they are through.
+  const std::size_t led = plan.memberships.size() - 1;
+  const std::size_t chunks = (reduction.bytes + chunk - 1) / chunk;
+  for (std::size_t step = 0; step < chunks + led; ++step) {
     // The groups that we lead, from the inside out: pass on what they have finished.
-    for (std::size_t i = 0; i + 1 < plan.memberships.size(); ++i) {
+    for (std::size_t i = 0; i < led; ++i) {
+      if (i > step || step - i >= chunks) continue;
       const topology::Membership& group = plan.memberships[i];
+      const std::size_t end = std::min((step - i + 1) * chunk, reduction.bytes);
       for (const int member : group.members) {
         if (member == plan.rank) continue;
-        co_await operation.has(member, reduced_for_level[group.level], needed);
+        co_await operation.has(member, reduced_for_level[group.level], grains_needed(end));
       }
       operation.publish(ready_for_level[plan.memberships[i + 1].level], grains_complete(end, reduction.bytes));
     }
+    if (step < led) continue;
+    const std::size_t at = (step - led) * chunk, end = std::min(at + chunk, reduction.bytes);
+    const std::uint64_t needed = grains_needed(end);
     // The group in which we work.
     if (workers.self) {
       std::size_t count = 0;

@@ -5,7 +5,7 @@ namespace tutti {
 TreePlace flat_place(Operation& operation, int root) {
   Communicator& communicator = operation.communicator();
   TreePlace place;
-  place.chunk_bytes = communicator.chunk_bytes(0);
+  place.chunk_bytes = communicator.chunk_bytes();
   if (communicator.rank() != root) {
     place.parent = root;
     return place;
@@ -20,7 +20,6 @@ TreePlace flat_place(Operation& operation, int root) {
 TreePlace place_in(Operation& operation, const topology::RankPlan& plan) {
   TreePlace place;
   place.parent = plan.parent;
-  place.chunk_bytes = operation.communicator().chunk_bytes(plan.parent < 0 ? 0 : plan.parent_level);
   int* children = operation.array<int>(static_cast<std::size_t>(plan.child_count));
   for (const auto& level : plan.children)
     for (const int child : level) children[place.child_count++] = child;

@@ -23,9 +23,6 @@ inline TreePlace socket_place(Operation& operation, int root) {
   return place_in(operation, operation.communicator().plan(root, Grouping::by_socket));
 }
 
-/// Size of a chunk where TUTTI_CHUNK says nothing else: for costs.
-inline constexpr double usual_chunk_bytes = 128 * 1024;
-
 /// Grains that a rank with children has, where its post does not say so.
 inline constexpr FlagName grains_there{Line::ready, 0};
 inline constexpr FlagSet pull_flags = FlagSet::of(grains_there, done_flag);
