@@ -9,9 +9,7 @@
 #include <cstring>
 #include <new>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
+#include "base/processor.h"
 
 namespace tutti::bench {
 
@@ -22,12 +20,7 @@ namespace {
   return static_cast<int>((index * 0x9e3779b1u + salt * 0x85ebca6bu) >> 26);
 }
 
-/// Writing and checking are part of what is timed: as quick as the processor can.
-#if defined(__x86_64__)
-#define TUTTI_BENCH_FOR_EACH_PROCESSOR __attribute__((target_clones("default", "avx2", "avx512f")))
-#else
-#define TUTTI_BENCH_FOR_EACH_PROCESSOR
-#endif
+// Writing and checking (TUTTI_TARGET_CLONES) are part of what is timed: as quick as the processor can.
 
 template <class Element>
 [[gnu::always_inline]] inline void fill_elements(Element* to, Stretch stretch, std::uint32_t salt, int offset) {
@@ -49,7 +42,7 @@ template <class Element>
   return wrong == 0;
 }
 
-TUTTI_BENCH_FOR_EACH_PROCESSOR
+TUTTI_TARGET_CLONES
 void fill_any(void* buffer, Stretch stretch, std::uint32_t salt, int offset) {
   if (stretch.type == ElementType::kDouble)
     fill_elements(static_cast<double*>(buffer), stretch, salt, offset);
@@ -57,7 +50,7 @@ void fill_any(void* buffer, Stretch stretch, std::uint32_t salt, int offset) {
     fill_elements(static_cast<float*>(buffer), stretch, salt, offset);
 }
 
-TUTTI_BENCH_FOR_EACH_PROCESSOR
+TUTTI_TARGET_CLONES
 bool compare(const void* buffer, Stretch stretch, std::uint32_t salt, int factor, int offset) {
   return stretch.type == ElementType::kDouble
              ? compare_elements(static_cast<const double*>(buffer), stretch, salt, factor, offset)
@@ -163,13 +156,8 @@ BufferPool::~BufferPool() {
   for (std::byte* memory : buffers_) release(source_, memory, bytes_);
 }
 
-void BufferPool::flush_from_caches([[maybe_unused]] std::size_t call) const {
-#if defined(__x86_64__)
-  const std::byte* byte = at(call);
-  for (std::size_t offset = 0; offset < bytes_; offset += 64) _mm_clflush(byte + offset);
-  _mm_clflush(byte + bytes_ - 1);
-  _mm_mfence();
-#endif
+void BufferPool::flush_from_caches(std::size_t call) const {
+  processor::flush_from_caches(at(call), bytes_);
 }
 
 void fill(void* buffer, Stretch stretch, std::uint64_t salt, int rank) {

@@ -6,10 +6,7 @@
 #include <string>
 #include <vector>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#include <x86intrin.h>
-#endif
+#include "base/processor.h"
 
 namespace tutti::bench {
 
@@ -20,19 +17,13 @@ std::uint64_t shared_now_ns() {
 }
 
 bool ticks_are_shared() {
-#if defined(__x86_64__)
   std::ifstream file("/sys/devices/system/clocksource/clocksource0/current_clocksource");
   std::string name;
-  return file >> name && name == "tsc";
-#else
-  return true;  // ticks() is shared_now_ns()
-#endif
+  return file >> name && name == processor::clock_source;
 }
 
 void relax() {
-#if defined(__x86_64__)
-  _mm_pause();
-#endif
+  processor::relax();
 }
 
 void spin_until_ns(std::uint64_t deadline_ns) {
@@ -40,15 +31,7 @@ void spin_until_ns(std::uint64_t deadline_ns) {
 }
 
 std::uint64_t Clock::ticks() {
-#if defined(__x86_64__)
-  // The first fence keeps earlier work before the reading, the second keeps later work behind it.
-  _mm_lfence();
-  const std::uint64_t now = __rdtsc();
-  _mm_lfence();
-  return now;
-#else
-  return shared_now_ns();
-#endif
+  return processor::ticks_in_order();
 }
 
 Clock::Clock() {

@@ -1,6 +1,7 @@
 # The target `headers`, which ./dev lint builds: every header of src/ compiles alone. It is a target so that only what has
 # changed is compiled again, and through the compiler cache.
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/src/*.h)
+tutti_of_processor(headers)
 set(sources "")
 foreach(header ${headers})
   set(source ${CMAKE_BINARY_DIR}/headers/${header}.cpp)

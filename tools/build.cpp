@@ -21,7 +21,7 @@ int main() {
   nlohmann::ordered_json kernels = nlohmann::ordered_json::array();
   for (const auto& [set, name] : sets)
     if (kernel_built_for(set, Operator::sum, Type::f32))
-      kernels.push_back({{"instruction_set", name}, {"runs_here", tutti::reduction::runs_here(set)}});
+      kernels.push_back({{"instruction_set", name}, {"runs_here", tutti::processor::runs(set)}});
   const nlohmann::ordered_json build = {{"compiler", TUTTI_BUILD_COMPILER},
                                         {"type", TUTTI_BUILD_TYPE},
                                         {"flags", TUTTI_BUILD_FLAGS},

@@ -23,7 +23,7 @@ ordered_json not_used(const std::string& path, const std::string& why) {
 selection::Maker maker_of(const Options& options) {
   const bool of_here = options.here || options.model_only || !options.mechanisms.empty();
   const bool is_here = of_here && !selection::identity_of(machine_of(options)).processor.empty();
-  return is_here ? selection::maker_of_processor() : selection::Maker::other;
+  return is_here ? processor::maker() : selection::Maker::other;
 }
 
 KnownModel shipped_model(const Options& options) {

@@ -1,19 +1,14 @@
 // In programs that compare Tutti with the host: PMPI_X and PMPIX_X are the host's own functions, past libtutti.so, which
 // would take them for calls of the program. Hidden, so that it is so for the program's own code alone.
 #include "preload/functions.h"
+#include "preload/instructions.h"
 
         .macro  host_own name
-        .text
-        .p2align 4
         .globl  \name
         .hidden \name
-        .type   \name, @function
-\name:
-        .cfi_startproc
-        endbr64
-        jmp     *.Lown_\name(%rip)
-        .cfi_endproc
-        .size   \name, .-\name
+        begin_hidden \name
+        jump_by .Lown_\name, \name
+        end     \name
         .bss
 .Lown_\name:
         .zero   8
@@ -31,4 +26,4 @@ tutti_host_own:
 #define HOST_OWN(name) host_own PMPIX_##name ;
         TUTTI_INTERPOSED_INITS(HOST_OWN)
 
-        .section .note.GNU-stack, "", @progbits
+        .section .note.GNU-stack, "", %progbits

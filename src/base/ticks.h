@@ -3,11 +3,8 @@
 
 #include <cstdint>
 
+#include "base/processor.h"
 #include "base/simulated.h"
-
-#if !defined(__x86_64__)
-#include <chrono>
-#endif
 
 namespace tutti {
 
@@ -15,11 +12,13 @@ namespace tutti {
 /// the work before and after may be counted on the other side, which is nothing beside a collective.
 inline std::uint64_t ticks() {
   if constexpr (simulated::on) return simulated::ticks();
-#if defined(__x86_64__)
-  return __builtin_ia32_rdtsc();  // <x86intrin.h> would be a sixth of what most sources cost to parse
-#else
-  return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
-#endif
+  return processor::ticks();
+}
+
+/// So many nanoseconds, or as few as half of them.
+inline std::uint64_t ticks_in(std::uint64_t nanoseconds) {
+  if constexpr (simulated::on) return 2 * nanoseconds;
+  return nanoseconds * processor::ticks_a_microsecond() / 1000;
 }
 
 }  // namespace tutti

@@ -21,8 +21,8 @@ namespace {
 constexpr std::size_t kept_bytes_max = std::size_t{1} << 20;
 constexpr std::size_t always_kept = 6;
 
-constexpr std::size_t whole_pages(std::size_t bytes) {
-  return (bytes + page_bytes - 1) & ~(page_bytes - 1);
+std::size_t whole_pages(std::size_t bytes) {
+  return round_up(bytes, page_bytes());
 }
 
 /// Holes read as zero, and give the memory back. By address: the descriptor's number may mean a file of the program's,

@@ -71,7 +71,7 @@ std::byte* Attachments::reach(Region region, std::size_t offset, std::size_t byt
       entry = &attach(extent.begin, extent.end, row, extent.version);
     } else {
       // The owner has exposed so much meanwhile that the row was taken for something else.
-      entry = &attach(address & ~(page_bytes - 1), (address + bytes + page_bytes - 1) & ~(page_bytes - 1), none,
+      entry = &attach(address & ~(page_bytes() - 1), (address + bytes + page_bytes() - 1) & ~(page_bytes() - 1), none,
                       seen_changes_);
     }
   }

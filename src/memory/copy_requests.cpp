@@ -39,7 +39,7 @@ std::size_t CopyRequests::area_bytes(int ranks) {
   const auto count = static_cast<std::size_t>(ranks);
   return lines * chunk_bytes + round_up(lines * sizeof(Line) + round_up(count * sizeof(sync::Flag), sync::line_bytes) +
                                             lines * count * sizeof(sync::Flag),
-                                        page_bytes);
+                                        page_bytes());
 }
 
 CopyRequests::Area CopyRequests::area(int rank) const {
@@ -118,7 +118,7 @@ void CopyRequests::carry_out(int asker, std::size_t line) {
     if (request.error == EPERM)
       note(0, UINTPTR_MAX);
     else
-      note(address / page_bytes * page_bytes, round_up(address + request.bytes, page_bytes));
+      note(address / page_bytes() * page_bytes(), round_up(address + request.bytes, page_bytes()));
   }
   std::byte* const bounce = theirs.bounce + line * chunk_bytes;
   // What the program does about its pages (a handler of SIGSEGV) happens here.

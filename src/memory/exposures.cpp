@@ -40,8 +40,8 @@ void Exposures::write(std::size_t row, std::uint64_t begin, std::uint64_t end) n
 Region Exposures::expose(const void* address, std::size_t bytes) {
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   if (!Region::is_attachable(address)) return {};
-  std::uint64_t begin = at & ~(page_bytes - 1);
-  std::uint64_t end = (at + std::max<std::size_t>(bytes, 1) + page_bytes - 1) & ~(page_bytes - 1);
+  std::uint64_t begin = at & ~(page_bytes() - 1);
+  std::uint64_t end = (at + std::max<std::size_t>(bytes, 1) + page_bytes() - 1) & ~(page_bytes() - 1);
   const std::lock_guard lock(mutex_);
   const auto holds = [&](std::size_t row) { return own_[row].begin <= begin && end <= own_[row].end; };
   std::size_t row = last_row_;

@@ -45,9 +45,9 @@ struct Outskirts {
 
 Outskirts find_outskirts(bool apart) {
   constexpr std::uintptr_t tebibyte = std::uintptr_t{1} << 40;
-  void* const somewhere = map(nullptr, page_bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+  void* const somewhere = map(nullptr, page_bytes(), MAP_PRIVATE | MAP_ANONYMOUS, -1);
   const bool from_the_top = reinterpret_cast<std::uintptr_t>(somewhere) > 64 * tebibyte;
-  if (somewhere != MAP_FAILED) unmap(somewhere, page_bytes);
+  if (somewhere != MAP_FAILED) unmap(somewhere, page_bytes());
   // Below: allocators and runtimes that ask for addresses by number. Above: programs at random places from 85 TiB on,
   // or what the kernel hands out from 42.6 TiB upwards.
   const Outskirts all =
@@ -116,11 +116,11 @@ std::byte* map_whole(int descriptor, std::size_t bytes) {
 
 std::unique_ptr<GrowingMapping> GrowingMapping::create(int descriptor, const Options& options) {
   // One page more than the file: the last one is never open, so that what grows is always inaccessible.
-  const std::size_t all = round_up(options.capacity + page_bytes, alignment);
+  const std::size_t all = round_up(options.capacity + page_bytes(), alignment);
   std::size_t extent = std::min(options.growth, all);
   std::byte* base = map_in_the_outskirts(descriptor, all, extent, options.apart);
   if (!base) {
-    extent = round_up(options.capacity + page_bytes, page_bytes);
+    extent = round_up(options.capacity + page_bytes(), page_bytes());
     base = map_whole(descriptor, extent);
   }
   if (!base) return nullptr;
@@ -143,21 +143,21 @@ GrowingMapping::~GrowingMapping() {
 
 bool GrowingMapping::take(std::size_t end) noexcept {
   const std::size_t extent = extent_->load(std::memory_order_relaxed);
-  if (end > round_up(capacity(), page_bytes)) return false;
-  if (end + page_bytes <= extent) return true;
+  if (end > round_up(capacity(), page_bytes())) return false;
+  if (end + page_bytes() <= extent) return true;
   // The last page is inaccessible, as all of its mapping, which takes its properties along.
   const std::size_t wanted =
-      std::min(round_up(end + page_bytes, options_.growth), round_up(capacity() + page_bytes, page_bytes));
-  std::byte* const last = base_ + extent - page_bytes;
-  const long grown = syscall(SYS_mremap, last, page_bytes, page_bytes + wanted - extent, 0L, 0L);
+      std::min(round_up(end + page_bytes(), options_.growth), round_up(capacity() + page_bytes(), page_bytes()));
+  std::byte* const last = base_ + extent - page_bytes();
+  const long grown = syscall(SYS_mremap, last, page_bytes(), page_bytes() + wanted - extent, 0L, 0L);
   if (grown != reinterpret_cast<long>(last)) return false;
   extent_->store(wanted, std::memory_order_release);
   return true;
 }
 
 bool GrowingMapping::open(std::size_t begin, std::size_t end) noexcept {
-  begin = begin / page_bytes * page_bytes;
-  end = round_up(end, page_bytes);
+  begin = begin / page_bytes() * page_bytes();
+  end = round_up(end, page_bytes());
   if (begin >= end) return true;
   if (!take(end) || !protect(base_ + begin, end - begin, PROT_READ | PROT_WRITE)) return false;
   if (options_.dumped) madvise(base_ + begin, end - begin, MADV_DODUMP);
@@ -165,8 +165,8 @@ bool GrowingMapping::open(std::size_t begin, std::size_t end) noexcept {
 }
 
 void GrowingMapping::close(std::size_t begin, std::size_t end) noexcept {
-  begin = round_up(begin, page_bytes);
-  end = std::min(end / page_bytes * page_bytes, extent_->load(std::memory_order_relaxed));
+  begin = round_up(begin, page_bytes());
+  end = std::min(end / page_bytes() * page_bytes(), extent_->load(std::memory_order_relaxed));
   if (begin >= end) return;
   if (!protect(base_ + begin, end - begin, PROT_NONE)) return;
   if (options_.dumped) madvise(base_ + begin, end - begin, MADV_DONTDUMP);
@@ -179,7 +179,7 @@ void GrowingMapping::give_up(std::size_t begin, std::size_t end) noexcept {
 
 void GrowingMapping::give_back(std::size_t end) noexcept {
   const std::size_t extent = extent_->load(std::memory_order_relaxed);
-  const std::size_t kept = round_up(end + page_bytes, options_.growth);
+  const std::size_t kept = round_up(end + page_bytes(), options_.growth);
   if (kept >= extent) return;
   // First of all nobody may take the addresses for ours any more.
   extent_->store(kept, std::memory_order_release);

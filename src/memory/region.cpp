@@ -15,6 +15,7 @@
 #include "base/simulated.h"
 #include "memory/attachments.h"
 #include "memory/copy_requests.h"
+#include "memory/pages.h"
 
 namespace tutti::memory {
 
@@ -29,12 +30,12 @@ std::string failure(const char* call, pid_t process, std::size_t bytes, int erro
 
 /// Touches own memory, so that a handler of the program opens its pages: the kernel calls none.
 void touch_to_load(std::byte* begin, std::size_t bytes) {
-  constexpr std::size_t page = 4096;
+  const std::size_t page = page_bytes();
   const auto over = reinterpret_cast<std::uintptr_t>(begin) % page;
   for (std::size_t at = 0; at < bytes; at += at ? page : page - over) static_cast<volatile std::byte*>(begin)[at];
 }
 void touch_to_store(std::byte* begin, std::size_t bytes) {
-  constexpr std::size_t page = 4096;
+  const std::size_t page = page_bytes();
   const auto over = reinterpret_cast<std::uintptr_t>(begin) % page;
   for (std::size_t at = 0; at < bytes; at += at ? page : page - over)
     static_cast<volatile std::byte*>(begin)[at] = static_cast<volatile std::byte*>(begin)[at];

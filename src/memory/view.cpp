@@ -41,7 +41,7 @@ bool for_each_word(std::size_t first, std::size_t last, Visit visit) {
 View::Bits View::make_bits(std::size_t count) noexcept {
   // One more: nothing may be said to be at the very end.
   const std::size_t bytes = ((count + 1) / 64 + 1) * sizeof(Word);
-  const std::size_t whole_pages = (bytes + page_bytes - 1) / page_bytes * page_bytes;
+  const std::size_t whole_pages = (bytes + page_bytes() - 1) / page_bytes() * page_bytes();
   // Most of the bits are never looked at.
   void* const bits = mmap(nullptr, whole_pages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   return bits == MAP_FAILED ? Bits{nullptr, 0} : Bits{static_cast<Word*>(bits), whole_pages};
@@ -146,13 +146,13 @@ std::size_t View::take(std::size_t bytes) noexcept {
   const std::size_t step = std::size_t{1} << step_shift_;
   const std::size_t steps = (std::min(bytes, mapping_->capacity()) + step - 1) >> step_shift_;
   mapping_->take(std::min(steps << step_shift_, mapping_->capacity()));
-  return (mapping_->extent().load(std::memory_order_relaxed) - page_bytes) >> step_shift_ << step_shift_;
+  return (mapping_->extent().load(std::memory_order_relaxed) - page_bytes()) >> step_shift_ << step_shift_;
 }
 
 bool View::is_too_much(std::size_t offset, std::size_t bytes, std::size_t views) const noexcept {
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return false;
-  const std::size_t end = offset + bytes + page_bytes;
+  const std::size_t end = offset + bytes + page_bytes();
   return end > mapping_->extent().load(std::memory_order_relaxed) && end > limit.rlim_cur / 4 / views;
 }
 

@@ -214,8 +214,8 @@ void Window::release(void* block) noexcept {
   const bool keep_pages = touched <= heap_->retain_at_most / 2;
   if (!keep_pages) {
     // While the block is still ours, and outside the lock: it may take long.
-    const auto begin = round_up(reinterpret_cast<std::uintptr_t>(block), page_bytes);
-    const auto end = (reinterpret_cast<std::uintptr_t>(block) + usable) / page_bytes * page_bytes;
+    const auto begin = round_up(reinterpret_cast<std::uintptr_t>(block), page_bytes());
+    const auto end = (reinterpret_cast<std::uintptr_t>(block) + usable) / page_bytes() * page_bytes();
     if (begin < end) punch(reinterpret_cast<void*>(begin), end - begin);
   }
   const std::lock_guard guard(heap_->lock);

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdint>
 
+#include "memory/pages.h"
 #include "memory/window.h"
 #include "memory/window_state.h"
 
@@ -19,14 +20,12 @@ namespace tutti::memory {
 
 namespace {
 
-constexpr std::uintptr_t page = 4096;
-
 std::uintptr_t round_down(std::uintptr_t address) {
-  return address / page * page;
+  return address / page_bytes() * page_bytes();
 }
 
 std::uintptr_t round_up(std::uintptr_t address) {
-  return round_down(address + page - 1);
+  return memory::round_up(address, page_bytes());
 }
 
 void* map_fixed(std::uintptr_t begin, std::size_t bytes, int protection, int flags, int descriptor,
@@ -59,7 +58,7 @@ bool advise(std::uintptr_t begin, std::size_t bytes, int advice) {
 Window::Pages Window::pages_within(const void* address, std::size_t bytes) const noexcept {
   const auto base = reinterpret_cast<std::uintptr_t>(base_);
   const auto begin = reinterpret_cast<std::uintptr_t>(address);
-  const std::uintptr_t end = bytes > UINTPTR_MAX - page - begin ? UINTPTR_MAX - page : begin + bytes;
+  const std::uintptr_t end = bytes > UINTPTR_MAX - page_bytes() - begin ? UINTPTR_MAX - page_bytes() : begin + bytes;
   const std::uintptr_t taken = base + extent();
   return {std::clamp(round_down(begin), base, taken), std::clamp(round_up(end), base, taken)};
 }
@@ -73,7 +72,8 @@ void Window::for_each_mapped(const void* address, std::size_t bytes, Visit visit
   if (begin < end) visit(begin, end, begin - reinterpret_cast<std::uintptr_t>(base_));
   const auto from = round_down(reinterpret_cast<std::uintptr_t>(address));
   const auto over = reinterpret_cast<std::uintptr_t>(address) - from;
-  const std::uintptr_t to = bytes > UINTPTR_MAX - page - over - from ? UINTPTR_MAX : round_up(from + over + bytes);
+  const std::uintptr_t to =
+      bytes > UINTPTR_MAX - page_bytes() - over - from ? UINTPTR_MAX : round_up(from + over + bytes);
   spans_.for_each_within(from, to, [&](const WindowSpans::Span& part) { visit(part.begin, part.end, part.offset); });
 }
 

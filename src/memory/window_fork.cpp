@@ -20,6 +20,7 @@
 #include <new>
 #include <utility>
 
+#include "memory/pages.h"
 #include "memory/window.h"
 #include "memory/window_state.h"
 
@@ -27,7 +28,6 @@ namespace tutti::memory {
 
 namespace {
 
-constexpr std::size_t page = 4096;
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 /// Taken by the parent or the child at once.
 constexpr std::size_t part_bytes = huge_page;
@@ -35,10 +35,6 @@ constexpr std::size_t part_bytes = huge_page;
 constexpr std::size_t worth_sharing = std::size_t{8} << 20;
 /// Free memory in shorter stretches is copied all the same.
 constexpr std::size_t worth_leaving_out = std::size_t{256} << 10;
-
-std::size_t round_up(std::size_t bytes, std::size_t to) {
-  return (bytes + to - 1) / to * to;
-}
 
 /// Copies a range of the file to memory at `to`.
 bool read_range(int descriptor, std::byte* to, std::size_t from, std::size_t bytes) {
@@ -133,6 +129,7 @@ bool copy_inherited(std::byte* base, std::size_t used) {
   std::byte* memory = nullptr;
   if (!map_memory(memory, used, false)) return false;
   unsigned char resident[1024];
+  const std::size_t page = page_bytes();
   for (std::size_t at = 0; at < used; at += sizeof resident * page) {
     const std::size_t bytes = std::min(used - at, sizeof resident * page);
     const bool known = trust_residency && syscall(SYS_mincore, base + at, bytes, resident) == 0;
@@ -177,7 +174,7 @@ Window::Child Window::affordable_copy() noexcept {
 /// What of the window is in use, and what in between is not.
 void Window::find_unused() noexcept {
   const std::lock_guard guard(heap_->lock);
-  fork_->used = round_up(heap_->high_water, page);
+  fork_->used = round_up(heap_->high_water, page_bytes());
   fork_->unused.count = 0;
   // Static data is copied to where it belongs.
   spans_.for_each_within(0, UINTPTR_MAX, [&](const WindowSpans::Span& span) {
@@ -494,9 +491,9 @@ void Window::fork_in_child() noexcept {
 
 void Window::release_in_child(void* block) noexcept {
   if (child_ == Child::nothing) return;
-  const std::size_t begin = round_up(reinterpret_cast<std::uintptr_t>(block), page);
+  const std::size_t begin = round_up(reinterpret_cast<std::uintptr_t>(block), page_bytes());
   const std::size_t end =
-      (reinterpret_cast<std::uintptr_t>(block) + tutti_window_heap_usable_size(block)) / page * page;
+      (reinterpret_cast<std::uintptr_t>(block) + tutti_window_heap_usable_size(block)) / page_bytes() * page_bytes();
   if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 

@@ -29,7 +29,7 @@ bool Window::take_over(const TakenOver& pages) noexcept {
   const std::size_t bytes = pages.end - pages.begin;
   // As pages of 2 MiB lie in the file, so that there can be some.
   const std::size_t before = bytes >= huge_page_bytes ? pages.begin % huge_page_bytes : 0;
-  void* const block = allocate(before + bytes, bytes >= huge_page_bytes ? huge_page_bytes : page_bytes);
+  void* const block = allocate(before + bytes, bytes >= huge_page_bytes ? huge_page_bytes : page_bytes());
   if (!block) return false;
   const std::size_t offset = offset_of(block) + before;
   forget_contents(offset, bytes);

@@ -42,8 +42,8 @@ bool is_affordable(std::size_t bytes, int ranks) {
 /// several times as long as the copy takes that could be saved. others: bytes of other messages to it, which it may be
 /// busy with, or with as many that it sends.
 std::uint64_t patience_of_sender(std::size_t bytes, std::size_t others) {
-  constexpr std::uint64_t least = 100'000, ticks_a_byte = 4;
-  return least + others + (bytes > buffered_by_some ? bytes * ticks_a_byte : 0);
+  constexpr std::uint64_t least_nanoseconds = 50'000, nanoseconds_a_byte = 2;
+  return ticks_in(least_nanoseconds + others / 2 + (bytes > buffered_by_some ? bytes * nanoseconds_a_byte : 0));
 }
 
 }  // namespace

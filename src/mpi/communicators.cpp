@@ -75,7 +75,8 @@ int on_delete(MPI_Comm communicator, int, void* value, void*) {
   if (!BeingFreed::is(communicator)) gone = {communicator, true};
   generation.fetch_add(1, std::memory_order_relaxed);
   if (state->holders.load(std::memory_order_relaxed) > 1) host.Comm_get_errhandler(communicator, &state->handler);
-  state->freed.store(true, std::memory_order_relaxed);
+  // After the handler, for who finds it freed.
+  state->freed.store(true, std::memory_order_release);
   bool failed = false;
   return code_of("MPI_Comm_free", failed, [state] {
     explain::ends(*state);

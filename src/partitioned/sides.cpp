@@ -143,7 +143,8 @@ void Sender::leave_one() {
   const std::uint64_t in_this = left - left_before_;
   const std::size_t bytes = in_this * partitions_.bytes;
   if (bytes / policy_.told_bytes != (bytes - partitions_.bytes) / policy_.told_bytes)
-    line_->left.store(left, std::memory_order_relaxed);
+    // After the start: pairs with the receiver's load in progress().
+    line_->left.store(left, std::memory_order_release);
 }
 
 bool Sender::mark(int partition) {
@@ -300,7 +301,7 @@ bool Receiver::progress() {
 /// At the flags themselves, though nobody has said that there is a reason to: the sender may not come to MPI to say that all
 /// are marked.
 bool Receiver::is_time_to_look() {
-  constexpr std::uint64_t between = 2000;  // about a microsecond
+  const std::uint64_t between = ticks_in(1000);
   if (is_asked_.load(std::memory_order_relaxed)) {
     is_asked_.store(false, std::memory_order_relaxed);
     return true;

@@ -12,5 +12,5 @@ enum class TuttiLibraries : unsigned char {
   being_opened  ///< this may still be so
 };
 
-/// Stored to by dlopen (libraries.S), loaded by others in each call.
+/// Stored to by dlopen (stubs.S), loaded by others in each call.
 extern "C" TUTTI_SHARED std::atomic<TuttiLibraries> tutti_libraries;

@@ -6,11 +6,11 @@
 
 #include <algorithm>
 
+#include "memory/pages.h"
+
 namespace tutti::preload {
 
 namespace {
-
-constexpr std::uintptr_t page = 4096;
 
 bool lies_in(const dl_phdr_info& info, const ElfW(Phdr) & part, const void* address) {
   return reinterpret_cast<std::uintptr_t>(address) - (info.dlpi_addr + part.p_vaddr) < part.p_memsz;
@@ -83,15 +83,17 @@ bool LoadedObject::holds(const void* address) const noexcept {
 }
 
 void LoadedObject::store(void** slot, void* value) const noexcept {
+  const std::uintptr_t page = memory::page_bytes();
+  const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(slot) / page * page;
   bool writable = false, closed = false;
   for (int i = 0; i < info_.dlpi_phnum; ++i) {
     const auto& part = info_.dlpi_phdr[i];
     if (!lies_in(info_, part, slot)) continue;
     writable |= part.p_type == PT_LOAD && (part.p_flags & PF_W) != 0;
-    closed |= part.p_type == PT_GNU_RELRO;
+    // A page of which only the beginning belongs to it the loader has left open.
+    closed |= part.p_type == PT_GNU_RELRO && begin + page <= info_.dlpi_addr + part.p_vaddr + part.p_memsz;
   }
   if (!writable) return;
-  const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(slot) / page * page;
   // By the system call: the function is one that programs watch, and so do we.
   if (closed && syscall(SYS_mprotect, begin, page, PROT_READ | PROT_WRITE) != 0) return;
   __atomic_store_n(slot, value, __ATOMIC_RELEASE);

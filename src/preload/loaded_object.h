@@ -4,8 +4,12 @@
 
 #include <link.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
+
+#include "base/processor.h"
 
 namespace tutti::preload {
 
@@ -36,8 +40,7 @@ class LoadedObject {
   void for_each_slot(Visit visit) const {
     for (const Table& table : tables_)
       for (std::size_t i = 0; i < table.count; ++i) {
-        const auto type = ELF64_R_TYPE(table.begin[i].r_info);
-        if (type != R_X86_64_GLOB_DAT && type != R_X86_64_JUMP_SLOT && type != R_X86_64_64) continue;
+        if (!is_address(ELF64_R_TYPE(table.begin[i].r_info))) continue;
         visit(symbols_[ELF64_R_SYM(table.begin[i].r_info)],
               reinterpret_cast<void**>(info_.dlpi_addr + table.begin[i].r_offset));
       }
@@ -46,6 +49,11 @@ class LoadedObject {
   void store(void** slot, void* value) const noexcept;
 
  private:
+  static bool is_address(std::uint64_t relocation) noexcept {
+    return std::find(std::begin(processor::elf_slots), std::end(processor::elf_slots), relocation) !=
+           std::end(processor::elf_slots);
+  }
+
   struct Table {
     const ElfW(Rela) * begin = nullptr;
     std::size_t count = 0;

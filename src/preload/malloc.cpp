@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "memory/pages.h"
 #include "preload/process_window.h"
 #include "preload/thread_blocks.h"
 #include "preload/unmap.h"
@@ -22,6 +23,8 @@
 
 namespace {
 
+using tutti::memory::page_bytes;
+using tutti::memory::round_up;
 using tutti::memory::Window;
 namespace serving = tutti::memory::serving;
 namespace thread_blocks = tutti::memory::thread_blocks;
@@ -271,14 +274,14 @@ TUTTI_EXPORT int posix_memalign(void** result, std::size_t alignment, std::size_
 }
 
 TUTTI_EXPORT void* valloc(std::size_t bytes) noexcept {
-  if (void* const block = from_window(bytes, 4096, false)) return block;
+  if (void* const block = from_window(bytes, page_bytes(), false)) return block;
   const Next* const n = next();
   return n && n->valloc ? n->valloc(bytes) : no_memory();
 }
 
 TUTTI_EXPORT void* pvalloc(std::size_t bytes) noexcept {
   if (bytes <= SIZE_MAX / 2)
-    if (void* const block = from_window((bytes + 4095) / 4096 * 4096, 4096, false)) return block;
+    if (void* const block = from_window(round_up(bytes, page_bytes()), page_bytes(), false)) return block;
   const Next* const n = next();
   return n && n->pvalloc ? n->pvalloc(bytes) : no_memory();
 }

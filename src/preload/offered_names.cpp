@@ -9,6 +9,7 @@
 #include <array>
 #include <string_view>
 
+#include "memory/pages.h"
 #include "preload/functions.h"
 #include "preload/loaded_object.h"
 
@@ -60,14 +61,13 @@ int find_own(dl_phdr_info* info, std::size_t, void*) {
 
 /// The loader passes over symbols without a value.
 void set_values() {
-  constexpr std::uintptr_t page = 4096;
   std::uintptr_t begin = UINTPTR_MAX, end = 0;
   for (const Name& name : names) {
     if (!name.symbol) continue;
     begin = std::min(begin, reinterpret_cast<std::uintptr_t>(name.symbol));
     end = std::max(end, reinterpret_cast<std::uintptr_t>(name.symbol + 1));
   }
-  begin = begin / page * page;
+  begin = begin / memory::page_bytes() * memory::page_bytes();
   if (begin >= end || syscall(SYS_mprotect, begin, end - begin, PROT_READ | PROT_WRITE) != 0) return;
   for (const Name& name : names)
     if (name.symbol) __atomic_store_n(&name.symbol->st_value, name.host ? name.value : ElfW(Addr){0}, __ATOMIC_RELEASE);

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "memory/pages.h"
 #include "preload/next_definition.h"
 
 #define TUTTI_EXPORT extern "C" __attribute__((visibility("default")))
@@ -18,7 +19,6 @@ namespace tutti::memory::pages {
 
 namespace {
 
-constexpr std::size_t page_bytes = 4096;
 /// More than any process has.
 constexpr std::size_t most_addresses = std::size_t{1} << 56;
 
@@ -34,11 +34,11 @@ __attribute__((constructor)) void look_up_early() {
 }
 
 bool is_page(const void* address) {
-  return reinterpret_cast<std::uintptr_t>(address) % page_bytes == 0;
+  return reinterpret_cast<std::uintptr_t>(address) % page_bytes() == 0;
 }
 
 std::size_t whole_pages(std::size_t bytes) {
-  return (bytes + page_bytes - 1) & ~(page_bytes - 1);
+  return round_up(bytes, page_bytes());
 }
 
 /// What of [address, address + bytes) lies before the window, in it, and behind it.
@@ -99,9 +99,9 @@ void detached(const void* address) noexcept {
   const Window& window = *process_window();
   auto* at = static_cast<std::byte*>(const_cast<void*>(address));
   // A hole would be filled by the kernel (see Window::unmap). It ends where something is mapped.
-  while (window.contains(at) && mmap(at, page_bytes, PROT_NONE,
+  while (window.contains(at) && mmap(at, page_bytes(), PROT_NONE,
                                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0) == at)
-    at += page_bytes;
+    at += page_bytes();
 }
 
 int unmap(void* address, std::size_t bytes, int (*next)(void*, std::size_t)) noexcept {
@@ -119,7 +119,7 @@ int advise(void* address, std::size_t bytes, int advice, int (*next)(void*, std:
   const Parts parts(window, address, bytes);
   // In private memory, for which the program takes its blocks, this is how pages are given back and become zero.
   const bool gives_back = advice == MADV_DONTNEED || advice == MADV_FREE;
-  const bool wraps = bytes > UINTPTR_MAX - page_bytes - reinterpret_cast<std::uintptr_t>(address);
+  const bool wraps = bytes > UINTPTR_MAX - page_bytes() - reinterpret_cast<std::uintptr_t>(address);
   if (!is_page(address) || wraps || (!gives_back && advice != MADV_DOFORK)) return next(address, bytes, advice);
   if (parts.before && next(parts.begin, parts.before, advice) != 0) return -1;
   if (gives_back && !window.empty_pages(parts.first(), parts.within, advice)) return -1;

@@ -82,7 +82,7 @@ int add_object(dl_phdr_info* info, std::size_t, void* context) {
     const auto& part = info->dlpi_phdr[i];
     if (part.p_type != PT_LOAD || !(part.p_flags & PF_W)) continue;
     const std::uintptr_t begin = info->dlpi_addr + part.p_vaddr;
-    object.segments.push_back({begin / page_bytes * page_bytes, round_up(begin + part.p_memsz, page_bytes)});
+    object.segments.push_back({begin / page_bytes() * page_bytes(), round_up(begin + part.p_memsz, page_bytes())});
     bytes += part.p_memsz;
   }
   if (!object.library || bytes >= least_of_library) objects.push_back(std::move(object));
@@ -202,23 +202,23 @@ class Touched {
     return found > 0;
   }
   bool read(std::uintptr_t& begin, std::uintptr_t& end) {
-    for (; begin < stretch_.end && !is_touched(begin); begin += page_bytes) {
+    for (; begin < stretch_.end && !is_touched(begin); begin += page_bytes()) {
     }
-    for (end = begin; end < stretch_.end && is_touched(end); end += page_bytes) {
+    for (end = begin; end < stretch_.end && is_touched(end); end += page_bytes()) {
     }
     return begin < end;
   }
   bool is_touched(std::uintptr_t address) {
-    if (address < known_ || address - known_ >= count_ * page_bytes) look(address);
+    if (address < known_ || address - known_ >= count_ * page_bytes()) look(address);
     constexpr std::uint64_t present_or_swapped = std::uint64_t{3} << 62;
-    return (entries_[(address - known_) / page_bytes] & present_or_swapped) != 0;
+    return (entries_[(address - known_) / page_bytes()] & present_or_swapped) != 0;
   }
   void look(std::uintptr_t address) {
     known_ = address;
-    count_ = std::min<std::size_t>(std::size(entries_), (stretch_.end - address) / page_bytes);
+    count_ = std::min<std::size_t>(std::size(entries_), (stretch_.end - address) / page_bytes());
     const std::size_t bytes = count_ * sizeof *entries_;
-    if (syscall(SYS_pread64, page_map_, entries_, bytes, static_cast<off_t>(address / page_bytes * sizeof *entries_)) ==
-        static_cast<long>(bytes))
+    if (syscall(SYS_pread64, page_map_, entries_, bytes,
+                static_cast<off_t>(address / page_bytes() * sizeof *entries_)) == static_cast<long>(bytes))
       return;
     std::fill(std::begin(entries_), std::end(entries_), ~std::uint64_t{0});
   }

@@ -6,45 +6,23 @@
 // entry. Where a call comes from is told by the page that it returns to, which tutti_resolve() is asked about once.
 #include "preload/callers.h"
 #include "preload/functions.h"
-
-        .macro  begin name
-        .text
-        .p2align 4
-        .globl  \name
-        .type   \name, @function
-\name:
-        .cfi_startproc
-        endbr64
-        .endm
+#include "preload/instructions.h"
 
         .macro  stub name
+        .globl  \name
         begin   \name
-        jmp     *.Lentry_\name(%rip)
-        .cfi_endproc
-        .size   \name, .-\name
+        jump_by .Lentry_\name, \name
+        end     \name
         entry   \name
         .endm
 
         // What is at the page's place in tutti_callers is 2 * page for calls of the program, 2 * page + 1 for those of
-        // the MPI. The registers are ones that no function gets arguments in.
+        // the MPI.
         .macro  second_stub name
+        .globl  \name
         begin   \name
-        movq    (%rsp), %r11
-        shrq    $TUTTI_PAGE_BITS, %r11
-        movl    %r11d, %r10d
-        andl    $(TUTTI_CALLERS - 1), %r10d
-        leaq    tutti_callers(%rip), %rax
-        addq    %r11, %r11
-        xorq    (%rax, %r10, 8), %r11
-        jnz     1f
-        jmp     *.Lentry_\name(%rip)
-1:      cmpq    $1, %r11
-        jne     2f
-        jmp     *.Lhost_\name(%rip)
-2:      leaq    .Lentry_\name(%rip), %r11
-        jmp     .Lresolve
-        .cfi_endproc
-        .size   \name, .-\name
+        jump_by_caller \name
+        end     \name
         .bss
 .Lhost_\name:
         .zero   8
@@ -52,20 +30,13 @@
         .endm
 
         .macro  entry name
-        .text
-        .p2align 4
-        .type   .Lfirst_\name, @function
-.Lfirst_\name:
-        .cfi_startproc
-        endbr64
-        leaq    .Lentry_\name(%rip), %r11
-        jmp     .Lresolve
-        .cfi_endproc
-
+        begin   .Lfirst_\name
+        resolve_entry .Lentry_\name, .Lfirst_\name
+        end     .Lfirst_\name
         .data
 .Lentry_\name:
         .quad   .Lfirst_\name
-        .section .data.rel.ro, "aw", @progbits
+        .section .data.rel.ro, "aw", %progbits
         .quad   .Lfirst_\name
         .endm
 
@@ -76,7 +47,7 @@
         .globl  tutti_entries
         .hidden tutti_entries
 tutti_entries:
-        .section .data.rel.ro, "aw", @progbits
+        .section .data.rel.ro, "aw", %progbits
         .p2align 3
         .globl  tutti_first_calls
         .hidden tutti_first_calls
@@ -104,59 +75,23 @@ tutti_host_functions:
         TUTTI_INTERPOSED_INITS(PMPIX_STUB)
         TUTTI_OWN_FUNCTIONS(OWN_STUB)
 
-// Calls tutti_resolve(entry in %r11, return address) and jumps to what it gives, with all registers that may hold
-// arguments as they came.
-        .text
-        .p2align 4
-        .type   .Lresolve, @function
-.Lresolve:
-        .cfi_startproc
-        pushq   %rbp
-        .cfi_def_cfa_offset 16
-        .cfi_offset %rbp, -16
-        movq    %rsp, %rbp
-        .cfi_def_cfa_register %rbp
-        subq    $192, %rsp
-        movq    %rdi, (%rsp)
-        movq    %rsi, 8(%rsp)
-        movq    %rdx, 16(%rsp)
-        movq    %rcx, 24(%rsp)
-        movq    %r8, 32(%rsp)
-        movq    %r9, 40(%rsp)
-        movq    %rax, 48(%rsp)
-        movq    %r10, 56(%rsp)
-        movaps  %xmm0, 64(%rsp)
-        movaps  %xmm1, 80(%rsp)
-        movaps  %xmm2, 96(%rsp)
-        movaps  %xmm3, 112(%rsp)
-        movaps  %xmm4, 128(%rsp)
-        movaps  %xmm5, 144(%rsp)
-        movaps  %xmm6, 160(%rsp)
-        movaps  %xmm7, 176(%rsp)
-        movq    %r11, %rdi
-        movq    8(%rbp), %rsi
-        call    tutti_resolve
-        movq    %rax, %r11
-        movq    (%rsp), %rdi
-        movq    8(%rsp), %rsi
-        movq    16(%rsp), %rdx
-        movq    24(%rsp), %rcx
-        movq    32(%rsp), %r8
-        movq    40(%rsp), %r9
-        movq    48(%rsp), %rax
-        movq    56(%rsp), %r10
-        movaps  64(%rsp), %xmm0
-        movaps  80(%rsp), %xmm1
-        movaps  96(%rsp), %xmm2
-        movaps  112(%rsp), %xmm3
-        movaps  128(%rsp), %xmm4
-        movaps  144(%rsp), %xmm5
-        movaps  160(%rsp), %xmm6
-        movaps  176(%rsp), %xmm7
-        leave
-        .cfi_def_cfa %rsp, 8
-        jmp     *%r11
-        .cfi_endproc
-        .size   .Lresolve, .-.Lresolve
+// Calls tutti_resolve(entry, return address) and jumps to what it gives, with all registers that may hold arguments as
+// they came.
+        begin   .Lresolve
+        resolve
+        end     .Lresolve
 
-        .section .note.GNU-stack, "", @progbits
+// dlopen notes that it was called, and by which thread, and is a jump apart from that: the C library looks for libraries
+// in the folders of who calls it, which it tells from the address that it returns to.
+        .globl  dlopen
+        begin   dlopen
+        note_opener
+        jump_to_next_dlopen
+        end     dlopen
+
+        .bss
+        .p2align 3
+.Lnext_dlopen:
+        .zero   8
+
+        .section .note.GNU-stack, "", %progbits

@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "memory/pages.h"
 #include "preload/next_definition.h"
 #include "preload/pages.h"
 #include "preload/process_window.h"
@@ -29,7 +30,6 @@ constinit std::atomic<std::uint64_t> changes{0};
 
 namespace {
 
-constexpr std::size_t page_bytes = 4096;
 /// What the C library keeps in front of and behind a block is within this.
 constexpr std::size_t header_bytes = 64;
 
@@ -125,7 +125,7 @@ void changed_somewhere() noexcept {
 }
 
 void before_release(const void* block, std::size_t usable) noexcept {
-  if (usable + header_bytes < page_bytes) return;
+  if (usable + header_bytes < page_bytes()) return;
   const auto at = reinterpret_cast<std::uintptr_t>(block);
   // In the heap at the break a block stays mapped unless the heap shrinks, which after_release() sees.
   if (heap_begin.load(std::memory_order_relaxed) <= at && at < current_break()) return;

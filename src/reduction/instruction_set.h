@@ -1,19 +1,12 @@
 // Which vector instructions the kernels use. Internal to this layer, its tests and tools.
 #pragma once
 
-#include <cstdint>
-
+#include "base/processor.h"
 #include "reduction/reduction.h"
 
 namespace tutti::reduction {
 
-/// A family of vector instructions the kernels are built for; `baseline` is what the compiler may use
-/// everywhere.
-enum class InstructionSet : std::uint8_t { baseline, sse4, avx2, avx512, neon, sve, sve2 };
-inline constexpr int instruction_set_count = static_cast<int>(InstructionSet::sve2) + 1;
-
-/// Whether this machine's processor and operating system can run code built for the instruction set.
-bool runs_here(InstructionSet set) noexcept;
+using processor::InstructionSet;
 
 /// Finds the kernel of an operator and type that one source file built for one instruction set; nullptr: not
 /// there.

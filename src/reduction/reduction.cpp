@@ -46,7 +46,7 @@ InstructionSet best_instruction_set() noexcept {
   static const InstructionSet best = [] {
     InstructionSet found = InstructionSet::baseline;
     for (InstructionSet set : by_preference) {
-      if (sum_finders().built_for(set) != nullptr && runs_here(set)) found = set;
+      if (sum_finders().built_for(set) != nullptr && processor::runs(set)) found = set;
     }
     return found;
   }();

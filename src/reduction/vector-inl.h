@@ -29,7 +29,7 @@ HWY_INLINE hn::Vec<D> load(D d, const void* source, std::size_t offset_bytes) {
 }
 
 template <class D>
-HWY_INLINE void store(D d, hn::Vec<D> vector, void* destination, std::size_t offset_bytes) {
+HWY_INLINE void store(D /*d*/, hn::Vec<D> vector, void* destination, std::size_t offset_bytes) {
   const hn::Repartition<std::uint8_t, D> bytes;
   hn::StoreU(hn::BitCast(bytes, vector), bytes, static_cast<std::uint8_t*>(destination) + offset_bytes);
 }

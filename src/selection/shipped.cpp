@@ -1,21 +1,6 @@
 #include "selection/shipped.h"
 
-#include <cstring>
-
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
-
 namespace tutti::selection {
-
-Maker maker_of_processor() {
-#if defined(__x86_64__)
-  unsigned most = 0, words[3] = {};
-  if (__get_cpuid(0, &most, &words[0], &words[2], &words[1]) && std::memcmp(words, "AuthenticAMD", sizeof words) == 0)
-    return Maker::amd;
-#endif
-  return Maker::other;
-}
 
 Model shipped_model(Maker maker) {
   Model model;

@@ -5,12 +5,15 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/processor.h"
 #include "sync/word.h"
 
 namespace tutti::sync {
 
-/// What different ranks write never shares such a line: two cache lines, because of adjacent-line prefetch.
+/// What different ranks write never shares such a line: two cache lines of x86-64, because of adjacent-line prefetch, and
+/// one of POWER.
 inline constexpr std::size_t line_bytes = 128;
+static_assert(line_bytes % processor::cache_line_bytes == 0);
 
 /// What a flag says: of one flag it only grows, and never comes round to 0.
 using Stamp = std::uint64_t;
@@ -35,11 +38,7 @@ static_assert(sizeof(Flag) == 8);
 /// Fetches the cache line for writing. Only a hint: it may be written by others again before we write.
 inline void prefetch_to_write(const void* line) {
   if constexpr (simulated::on) simulated::expects(line);
-#if defined(__x86_64__)
-  asm volatile("prefetchw (%0)" ::"r"(line));
-#else
-  __builtin_prefetch(line, 1);
-#endif
+  processor::prefetch_to_write(line);
 }
 
 }  // namespace tutti::sync

@@ -48,7 +48,7 @@ class DefaultWaiter final : public Waiter {
         (spinning || needed || round % yields_between_host_turns == yields_between_host_turns - 1))
       options_.host_progress();
     if (spinning)
-      for (int i = 0; i < 32; ++i) cpu_relax();
+      for (int i = 0; i < 32; ++i) processor::relax();
     if (round % 8 == 7) look_around(state);
     if (sleepers_possible && round >= yields_before_sleep && !needed)
       sleep(state);

@@ -9,17 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "base/processor.h"
 #include "sync/flag.h"
 
 namespace tutti::sync {
-
-inline void cpu_relax() {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield" ::: "memory");
-#endif
-}
 
 /// For waits that end after a while.
 inline std::chrono::steady_clock::time_point now() {
@@ -85,7 +78,7 @@ inline bool poll_for_a_while(const Waiter& waiter, Poll&& poll) {
     if (poll()) return true;
   for (unsigned i = 0; i < waiter.spin; ++i) {
     if (poll()) return true;
-    cpu_relax();
+    processor::relax();
   }
   return poll();
 }

@@ -206,7 +206,7 @@ TEST(Arena, AMessageMadeBeforeTheLastIsFreedLosesNothingThatIsKept) {
   const auto make = [&] {
     std::array<std::size_t, 3> parts{};
     for (std::size_t i = 0; i < parts.size(); ++i) {
-      parts[i] = *arena->allocate_used(i == 1 ? std::size_t{1} << 20 : page_bytes);
+      parts[i] = *arena->allocate_used(i == 1 ? std::size_t{1} << 20 : page_bytes());
       unwritten += std::exchange(arena->base()[parts[i]], std::byte{1}) == std::byte{0} ? 1 : 0;
     }
     return parts;

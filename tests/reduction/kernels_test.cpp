@@ -65,7 +65,7 @@ std::vector<const void*> pointers_to(const std::vector<Bytes>& sources) {
 class EveryKernel : public testing::TestWithParam<InstructionSet> {
  protected:
   void SetUp() override {
-    if (!runs_here(GetParam())) GTEST_SKIP() << "this processor has no " << name_of(GetParam());
+    if (!processor::runs(GetParam())) GTEST_SKIP() << "this processor has no " << name_of(GetParam());
     cases_ = cases_of(GetParam());
     if (cases_.empty()) GTEST_SKIP() << "not built for " << name_of(GetParam());
   }

@@ -209,9 +209,9 @@ TEST(Table, TheKernelGivenIsOneThisProcessorRunsAndNotThePlainOneWhereABetterOne
   const Kernel given = kernel(Operator::sum, Type::f64);
   bool found = false;
   bool better_exists = false;
-  for (int number = 0; number < instruction_set_count; ++number) {
+  for (int number = 0; number < processor::instruction_set_count; ++number) {
     const auto set = static_cast<InstructionSet>(number);
-    if (!runs_here(set)) continue;
+    if (!processor::runs(set)) continue;
     const Kernel built = kernel_built_for(set, Operator::sum, Type::f64);
     found |= built == given;
     better_exists |= built != nullptr && set != InstructionSet::baseline;

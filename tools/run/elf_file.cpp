@@ -10,19 +10,11 @@
 #include <bit>
 #include <cstring>
 
+#include "base/processor.h"
+
 namespace tutti::run {
 
 namespace {
-
-#if defined(__x86_64__)
-constexpr Elf64_Half machine = EM_X86_64;
-#elif defined(__aarch64__)
-constexpr Elf64_Half machine = EM_AARCH64;
-#elif defined(__powerpc64__)
-constexpr Elf64_Half machine = EM_PPC64;
-#else
-constexpr Elf64_Half machine = EM_NONE;  // all is left to Python
-#endif
 
 /// The structure that stands at an offset of a file; false if it would lie beyond its end.
 template <class Struct>
@@ -91,7 +83,8 @@ std::optional<ElfFile> read_elf(const std::string& path) {
   constexpr int order = std::endian::native == std::endian::little ? ELFDATA2LSB : ELFDATA2MSB;
   Elf64_Ehdr header;
   if (!take(file, 0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return std::nullopt;
-  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != order || header.e_machine != machine)
+  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != order ||
+      header.e_machine != processor::elf_machine)
     return std::nullopt;
   Segments segments;
   if (!segments.read(file, header)) return std::nullopt;

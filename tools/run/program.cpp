@@ -33,9 +33,18 @@ std::pair<std::string_view, std::string_view> split_name(std::string_view name) 
 }
 
 bool is_of_the_system(std::string_view stem) {
-  static constexpr std::string_view names[] = {"libc",        "libm",           "libpthread", "libdl",
-                                               "librt",       "libgcc_s",       "libstdc++",  "libgfortran",
-                                               "libquadmath", "ld-linux-x86-64"};
+  static constexpr std::string_view names[] = {"libc",
+                                               "libm",
+                                               "libpthread",
+                                               "libdl",
+                                               "librt",
+                                               "libgcc_s",
+                                               "libstdc++",
+                                               "libgfortran",
+                                               "libquadmath",
+                                               "ld-linux-x86-64",
+                                               "ld-linux-aarch64",
+                                               "ld64"};
   return std::find(std::begin(names), std::end(names), stem) != std::end(names);
 }
 

@@ -32,7 +32,7 @@ constexpr std::size_t kind_count = sizeof kinds / sizeof *kinds;
 /// it may take others, for which is looked every now and then: from a runtime that is there to the first memory of a
 /// device it takes longer.
 constexpr std::chrono::seconds opening_at_most{10};
-constexpr std::uint64_t ticks_between_looks = 1'000'000;
+constexpr std::uint64_t nanoseconds_between_looks = 500'000;
 
 /// The runtimes of the process. What is found stays, as do their libraries.
 class Runtimes {
@@ -63,7 +63,7 @@ class Runtimes {
   /// Whether another thread may have been in dlopen at the last look, which was just now.
   bool has_just_looked() const {
     return tutti_libraries.load(std::memory_order_relaxed) == TuttiLibraries::being_opened &&
-           ticks() - last_look_.load(std::memory_order_relaxed) < ticks_between_looks;
+           ticks() - last_look_.load(std::memory_order_relaxed) < ticks_in(nanoseconds_between_looks);
   }
 
   /// Null where it is none's, and then whether it is of no kind that a runtime knows.

@@ -84,7 +84,7 @@ int on_progress(void*) {
   if (!is_to_end && idle < idle_turns_max) return goes_on;
   is_running = false;
   // Who has started a call since then may have found that this was still running.
-  return !is_to_end && requests.need_driving() && !is_running.exchange(true) ? goes_on : is_done;
+  return !is_to_end && requests.need_driving_after_all() && !is_running.exchange(true) ? goes_on : is_done;
 }
 
 struct Hook {

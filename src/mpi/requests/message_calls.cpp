@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/ticks.h"
 #include "mpi/arguments/device_memory.h"
 #include "mpi/errors_returned.h"
 #include "mpi/requests/host_hook.h"
@@ -41,7 +42,7 @@ void set_way(messages::Outgoing::Message& message) {
 }
 
 /// In the time of a few hops, some microseconds, a sender that waits has begun.
-constexpr std::uint64_t patience_of_receiver = 8000;
+constexpr std::uint64_t patience_of_receiver_nanoseconds = 4000;
 
 bool lies_as_it_is(const MessageBuffer& elements) {
   return elements.info.contiguous && !device_of(elements.buffer);
@@ -137,7 +138,7 @@ bool ReceivePart::look(const MPI_Status& status, bool is_known) {
     to = packed_->bytes();
   }
   const std::size_t room = elements_.bytes();
-  incoming_.emplace(*our_messages(), *envelope, to, room, patience_of_receiver);
+  incoming_.emplace(*our_messages(), *envelope, to, room, ticks_in(patience_of_receiver_nanoseconds));
   return true;
 }
 

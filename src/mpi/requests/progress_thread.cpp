@@ -72,7 +72,7 @@ class ProgressThread {
       if (!lingers_no_more()) return true;
       is_awake_.store(false, std::memory_order_seq_cst);
       // Who starts a call counts it before it looks whether this thread is awake.
-      if (requests.need_driving()) is_awake_.store(true, std::memory_order_seq_cst);
+      if (requests.need_driving_after_all()) is_awake_.store(true, std::memory_order_seq_cst);
       condition_.wait(lock, [&] { return ends_ || is_awake_.load(std::memory_order_relaxed); });
     }
     return !ends_;

@@ -62,7 +62,7 @@ void Request::operator delete(void* memory) {
 }
 
 MPI_Comm Request::communicator_for_errors() const {
-  if (!of_.freed.load(std::memory_order_relaxed)) return communicator_;
+  if (!of_.freed.load(std::memory_order_acquire)) return communicator_;
   if (!handle_ || of_.handler == MPI_ERRHANDLER_NULL) return MPI_COMM_WORLD;
   host.Comm_set_errhandler(handle_->communicator, of_.handler);
   return handle_->communicator;

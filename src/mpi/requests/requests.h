@@ -41,6 +41,9 @@ class Requests {
   bool under_way() const { return under_way_.load(std::memory_order_relaxed) != 0; }
   /// The same of those that have to go on while their rank computes, or waits in the host.
   bool need_driving() const { return need_driving_.load(std::memory_order_relaxed) != 0; }
+  /// For who has just said, by a sequentially consistent store, that it drives no more: either it sees a call that is being
+  /// started, or who starts that one sees what it has said.
+  bool need_driving_after_all() const { return need_driving_.load(std::memory_order_seq_cst) != 0; }
 
   /// Inside MPI_Init. among_threads: threads of the program may call MPI at the same time.
   void set_up(bool among_threads) { handles_.set_up(among_threads); }

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/processor.h"
 #include "base/site_files.h"
 #include "mpi/host.h"
 #include "mpi/start/mechanisms.h"
 #include "mpi/start/node_machine.h"
-#include "mpi/start/shared_caches.h"
 #include "network/ranks_per_node.h"
 #include "preload/process_window.h"
 
@@ -106,8 +106,8 @@ Contribution make_contribution(Job& job, int world_rank, int world_size, std::ui
   Card& card = contribution.card;
   card = card_of_this_process();
   card.variables = variables;
-  card.maker = selection::maker_of_processor();
-  card.virtual_machine = in_virtual_machine();
+  card.maker = processor::maker();
+  card.virtual_machine = processor::is_virtual();
   if (!node.settings.enable) return contribution;
   if (const std::string& list = node.settings.ranks_per_node; !list.empty()) {
     const auto number = network::make_believe_node(list, world_rank);

@@ -1,17 +1,13 @@
 #include "mpi/start/shared_caches.h"
 
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 
+#include "base/processor.h"
 #include "mpi/start/arena_header.h"
 #include "mpi/start/peer_memory.h"
-#include "sync/waiter.h"
 #include "topology/turns.h"
 
 namespace tutti::mpi {
@@ -35,7 +31,7 @@ bool await(const std::atomic<std::uint32_t>& flag, std::uint32_t value) {
   const Clock::time_point begin = Clock::now();
   for (unsigned looks = 1; flag.load(std::memory_order_acquire) != value; ++looks) {
     if (looks % 256 == 0 && Clock::now() - begin > patience) return false;
-    sync::cpu_relax();
+    processor::relax();
   }
   return true;
 }
@@ -70,16 +66,6 @@ bool some_are_apart(const Node& node) {
 }
 
 }  // namespace
-
-bool in_virtual_machine() {
-#if defined(__x86_64__)
-  constexpr unsigned hypervisor = 1u << 31;
-  unsigned words[4] = {};
-  return __get_cpuid(1, &words[0], &words[1], &words[2], &words[3]) && (words[2] & hypervisor);
-#else
-  return false;
-#endif
-}
 
 void judge_shared_caches(Node& node, const std::vector<Card>& all) {
   // With TUTTI_TOPOLOGY it is the user who says.

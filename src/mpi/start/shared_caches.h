@@ -8,9 +8,6 @@
 
 namespace tutti::mpi {
 
-/// Whether this process runs in a virtual machine, whose caches need not be the machine's.
-bool in_virtual_machine();
-
 /// In virtual machines, ranks that share an L3 by the topology measure whether they do. If some do not, no rank of the
 /// job has an L3 from then on. Collective over MPI_COMM_WORLD; all: the cards of its ranks. After set_up_placement().
 void judge_shared_caches(Node& node, const std::vector<Card>& all);
