@@ -50,7 +50,7 @@ function(tutti_fortran_program name host folder)
 endfunction()
 
 # Debian's modules lie in a folder that has the number of their format in its name.
-set(system /usr/lib/${CMAKE_SYSTEM_PROCESSOR}-linux-gnu)
+set(system ${TUTTI_SYSTEM_LIBRARIES})
 file(GLOB modules ${system}/fortran/gfortran-mod-*)
 list(APPEND modules ${system}/fortran/none)
 list(GET modules 0 modules)
@@ -58,7 +58,7 @@ _tutti_fortran_host(openmpi-debian BINDINGS mpif mpi f08 FOLDERS ${modules}/open
                     ${system}/libmpi_usempif08.so ${system}/libmpi_usempi_ignore_tkr.so ${system}/libmpi_mpifh.so
                     ${system}/libmpi.so.40)
 _tutti_fortran_host(mpich-debian BINDINGS mpif mpi f08 FOLDERS ${modules}/mpich
-                    /usr/include/${CMAKE_SYSTEM_PROCESSOR}-linux-gnu/mpich LIBRARIES ${system}/libmpichfort.so
+                    ${CMAKE_SYSROOT}/usr/include/${TUTTI_TRIPLE}/mpich LIBRARIES ${system}/libmpichfort.so
                     ${system}/libmpich.so)
 # Intel has modules for several versions of gfortran, without mpi_f08.
 string(REGEX MATCH "^[0-9]+" version "${CMAKE_Fortran_COMPILER_VERSION}")

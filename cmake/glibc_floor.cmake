@@ -4,11 +4,15 @@
 # functions are old. So what is linked sees them first in stand-ins for the C library that are made here, which name
 # the first version of each (cmake/glibc_floor/old_versions.txt). What is really new is defined in new_functions.c, for
 # static libstdc++ and libgcc. Compiled objects are the same with and without this.
-if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|amd64|AMD64")
-  message(FATAL_ERROR "TUTTI_PORTABLE: the versions of functions in cmake/glibc_floor are those of x86-64.")
-endif()
+#
+# The versions in that file are those of x86-64. On aarch64 and ppc64le all of these functions came with the first one,
+# 2.17.
 set(tutti_floor_sources ${CMAKE_CURRENT_LIST_DIR}/glibc_floor)
 set(tutti_floor_folder ${CMAKE_BINARY_DIR}/glibc_floor)
+set(tutti_floor_sysroot "")
+if(CMAKE_SYSROOT)
+  set(tutti_floor_sysroot --sysroot=${CMAKE_SYSROOT})
+endif()
 
 function(_tutti_floor_run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status ERROR_VARIABLE words)
@@ -20,28 +24,37 @@ endfunction()
 # One stand-in: a shared library of the name, whose functions have the versions listed for it.
 function(_tutti_floor_library name result)
   file(STRINGS ${tutti_floor_sources}/old_versions.txt lines REGEX "^${name} ")
+  if(NOT TUTTI_PROCESSOR STREQUAL "x86_64")
+    list(TRANSFORM lines REPLACE "GLIBC_[0-9.]+" "GLIBC_2.17")
+  endif()
   set(code "")
   set(map "")
+  set(versions "")
   foreach(line ${lines})
     string(REPLACE " " ";" words "${line}")
     list(POP_FRONT words file version)
     list(JOIN words "; " functions)
-    string(APPEND map "${version} { global: ${functions}; };\n")
+    string(APPEND map_of_${version} " ${functions};")
+    list(APPEND versions ${version})
     foreach(function ${words})
       string(APPEND code "void ${function}(void) {}\n")
     endforeach()
   endforeach()
+  list(REMOVE_DUPLICATES versions)
+  foreach(version ${versions})
+    string(APPEND map "${version} { global:${map_of_${version}} };\n")
+  endforeach()
   set(base ${tutti_floor_folder}/${name})
   file(WRITE ${base}.c "${code}")
   file(WRITE ${base}.map "${map}")
-  _tutti_floor_run(${CMAKE_C_COMPILER} -w -fno-builtin -fPIC -shared -nostdlib -Wl,-soname,${name}
+  _tutti_floor_run(${CMAKE_C_COMPILER} ${tutti_floor_sysroot} -w -fno-builtin -fPIC -shared -nostdlib -Wl,-soname,${name}
                    -Wl,--version-script=${base}.map ${base}.c -o ${base})
   set(${result} ${base} PARENT_SCOPE)
 endfunction()
 
 function(_tutti_floor_object name result)
   set(object ${tutti_floor_folder}/${name}.o)
-  _tutti_floor_run(${CMAKE_C_COMPILER} -O2 -fPIC -fno-builtin -Wall -Wextra -Werror -fvisibility=hidden
+  _tutti_floor_run(${CMAKE_C_COMPILER} ${tutti_floor_sysroot} -O2 -fPIC -fno-builtin -Wall -Wextra -Werror -fvisibility=hidden
                    -c ${tutti_floor_sources}/${name}.c -o ${object})
   set(${result} ${object} PARENT_SCOPE)
 endfunction()

@@ -48,7 +48,7 @@ endfunction()
 
 # The one MPI of TUTTI_MPI_PREFIX: what kind it is its header tells.
 function(_tutti_host_of_prefix)
-  set(debian lib/${CMAKE_SYSTEM_PROCESSOR}-linux-gnu)
+  set(debian lib/${TUTTI_TRIPLE})
   find_path(include mpi.h PATHS ${TUTTI_MPI_PREFIX} NO_DEFAULT_PATH NO_CACHE
             PATH_SUFFIXES include include/openmpi include/mpich ${debian}/openmpi/include)
   find_path(folder NAMES libmpi.so libmpi.so.12 libmpi.so.40 PATHS ${TUTTI_MPI_PREFIX} NO_DEFAULT_PATH NO_CACHE
@@ -85,8 +85,13 @@ else()
   # MPICH's mpi.h is the standard ABI's header when MPI_ABI is defined, which is what its mpicc_abi does.
   _tutti_host(abi ABI abi INCLUDE ${TUTTI_MPI_ROOT}/mpich/include LIBRARY_FOLDER ${TUTTI_MPI_ROOT}/mpich/lib
               LIBRARIES libmpi_abi.so.1 libmpi_abi.so.0 DEFINITIONS MPI_ABI)
-  _tutti_host(openmpi-debian ABI openmpi INCLUDE /usr/lib/${CMAKE_SYSTEM_PROCESSOR}-linux-gnu/openmpi/include
-              LIBRARY_FOLDER /usr/lib/${CMAKE_SYSTEM_PROCESSOR}-linux-gnu LIBRARIES libmpi.so.40 libmpi.so)
+  _tutti_host(openmpi-debian ABI openmpi INCLUDE ${TUTTI_SYSTEM_LIBRARIES}/openmpi/include
+              LIBRARY_FOLDER ${TUTTI_SYSTEM_LIBRARIES} LIBRARIES libmpi.so.40 libmpi.so)
+  # For other processors, which PyPI has no MPICH for, or an old one.
+  if(CMAKE_CROSSCOMPILING)
+    _tutti_host(mpich-debian ABI mpich INCLUDE ${CMAKE_SYSROOT}/usr/include/${TUTTI_TRIPLE}/mpich
+                LIBRARY_FOLDER ${TUTTI_SYSTEM_LIBRARIES} LIBRARIES libmpich.so.12)
+  endif()
 endif()
 
 # Those whose headers have partitioned messages (MPI 4, and Open MPI 5).

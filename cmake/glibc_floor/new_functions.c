@@ -20,7 +20,8 @@ pid_t gettid(void) {
   return (pid_t)syscall(SYS_gettid);
 }
 
-// Of 2.33; before, these were inline functions that called others. The kernel's structure is the C library's on x86-64.
+// Of 2.33; before, these were inline functions that called others. The kernel's structure is the C library's on
+// these processors.
 int fstatat(int folder, const char* restrict path, struct stat* restrict facts, int flags) {
   return (int)syscall(SYS_newfstatat, folder, path, facts, flags);
 }
@@ -82,7 +83,12 @@ int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, cl
 }
 
 // Of 2.29 and 2.35, which leave errno to the first versions. These are in the same library and called by their name.
-#define FIRST_VERSION(name) __asm__(".symver first_" #name ", " #name "@GLIBC_2.2.5")
+#if defined(__x86_64__)
+#define FIRST "GLIBC_2.2.5"
+#else
+#define FIRST "GLIBC_2.17"
+#endif
+#define FIRST_VERSION(name) __asm__(".symver first_" #name ", " #name "@" FIRST)
 double first_exp(double), first_log(double), first_pow(double, double), first_hypot(double, double);
 FIRST_VERSION(exp);
 FIRST_VERSION(log);

@@ -229,7 +229,8 @@ def _xpmem_library(machine: Machine) -> str:
     for name in ("libxpmem.so.0", "libxpmem.so"):
         folders = [part for part in machine.environment.get("LD_LIBRARY_PATH", "").split(":") if part]
         folders += ["/lib", "/usr/lib", "/lib64", "/usr/lib64", "/usr/local/lib", "/opt/xpmem/lib"]
-        folders += [f"/usr/lib/{triple}" for triple in ("x86_64-linux-gnu", "aarch64-linux-gnu")]
+        triples = ("x86_64-linux-gnu", "aarch64-linux-gnu", "powerpc64le-linux-gnu")
+        folders += [f"/usr/lib/{triple}" for triple in triples]
         for folder in folders:
             if machine.exists(f"{folder}/{name}"):
                 return f"{folder}/{name}"

@@ -23,13 +23,13 @@ MAGIC = b"tutti doctor was here: "
 BLOCK_BYTES = 256 * 1024
 #: As the library has it: what it asks for is halved until it can be had, and below this it goes without a window.
 LEAST_WINDOW_BYTES = 1 << 30
-_NORESERVE = 0x4000
+_NORESERVE = 0x40 if platform.machine() == "ppc64le" else 0x4000
 _ADD_SEALS, _SEAL_SHRINK, _SEAL_GROW = 1033, 2, 4
 _PREFERRED = 1
 _NEW_NAMESPACES = 0x10000000 | 0x00020000  # of users and of mounts
 _COLLAPSE = 25
 #: mbind, get_mempolicy, pidfd_open.
-_CALLS = {"x86_64": (237, 239, 434), "aarch64": (235, 236, 434)}
+_CALLS = {"x86_64": (237, 239, 434), "aarch64": (235, 236, 434), "ppc64le": (259, 260, 434)}
 
 _libc = ctypes.CDLL(None, use_errno=True)
 

@@ -45,7 +45,7 @@ _C_INIT = ("MPI_Init", "MPI_Init_thread")
 #: Their libraries are many and need no MPI and no sanitizer.
 _OF_THE_SYSTEM = (
     "libc", "libm", "libpthread", "libdl", "librt", "libgcc_s", "libstdc++", "libgfortran", "libquadmath",
-    "ld-linux-x86-64",
+    "ld-linux-x86-64", "ld-linux-aarch64", "ld64",
 )  # fmt: skip
 _MAX_SHEBANGS = 4
 
