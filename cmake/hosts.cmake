@@ -92,6 +92,13 @@ else()
     _tutti_host(mpich-debian ABI mpich INCLUDE ${CMAKE_SYSROOT}/usr/include/${TUTTI_TRIPLE}/mpich
                 LIBRARY_FOLDER ${TUTTI_SYSTEM_LIBRARIES} LIBRARIES libmpich.so.12)
   endif()
+  # The header of the standard ABI is the same for all processors: without a library there is a part and no program.
+  if(NOT TARGET mpi_abi AND EXISTS ${TUTTI_MPI_ROOT}/abi/include/mpi.h)
+    add_library(mpi_abi INTERFACE)
+    target_include_directories(mpi_abi SYSTEM INTERFACE ${TUTTI_MPI_ROOT}/abi/include)
+    target_compile_definitions(mpi_abi INTERFACE MPI_ABI)
+    message(STATUS "Host MPI abi: the header alone, ${TUTTI_MPI_ROOT}/abi/include/mpi.h")
+  endif()
 endif()
 
 # Those whose headers have partitioned messages (MPI 4, and Open MPI 5).

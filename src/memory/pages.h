@@ -16,6 +16,10 @@ inline std::size_t page_bytes() noexcept {
   return bytes;
 }
 
+/// To be called after madvise has removed pages (MADV_REMOVE) that can be written: then they read as zero, also where the
+/// system only says that it has removed them. So do emulators (QEMU).
+void be_zero(void* address, std::size_t bytes) noexcept;
+
 /// The next multiple of `to`.
 constexpr std::size_t round_up(std::size_t bytes, std::size_t to) {
   return (bytes + to - 1) / to * to;

@@ -51,7 +51,10 @@ std::size_t allowed_by_limits(std::size_t windows) {
 
 /// Gives pages back; false if the system refuses.
 bool punch(void* address, std::size_t bytes) noexcept {
-  return bytes == 0 || madvise(address, bytes, MADV_REMOVE) == 0;
+  if (bytes == 0) return true;
+  if (madvise(address, bytes, MADV_REMOVE) != 0) return false;
+  be_zero(address, bytes);
+  return true;
 }
 
 std::string in_mebibytes(std::size_t bytes) {

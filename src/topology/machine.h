@@ -32,7 +32,7 @@ class Machine {
   int core_count() const { return core_count_; }
   /// How many domains of this kind there are; 0 if the machine has no such level.
   int domain_count(LevelKind kind) const { return domain_counts_[index_of(kind)]; }
-  /// Size of one L2 and of one L3; 0 if unknown or absent.
+  /// Size of the smallest L2 and of the smallest L3; 0 if unknown or absent.
   std::size_t l2_bytes() const { return l2_bytes_; }
   std::size_t l3_bytes() const { return l3_bytes_; }
   /// Position in units() of the unit with this OS index; -1 if there is none.

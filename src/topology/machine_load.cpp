@@ -167,9 +167,14 @@ ProcessingUnit read_unit(hwloc_obj_t object) {
   return unit;
 }
 
+/// Of the smallest: cores may be of several kinds, and what fits there fits everywhere.
 std::size_t cache_bytes(hwloc_topology_t topology, hwloc_obj_type_t type) {
-  const hwloc_obj_t cache = hwloc_get_obj_by_type(topology, type, 0);
-  return cache ? static_cast<std::size_t>(cache->attr->cache.size) : 0;
+  std::size_t smallest = 0;
+  for (hwloc_obj_t cache = nullptr; (cache = hwloc_get_next_obj_by_type(topology, type, cache)) != nullptr;) {
+    const auto bytes = static_cast<std::size_t>(cache->attr->cache.size);
+    if (bytes > 0 && (smallest == 0 || bytes < smallest)) smallest = bytes;
+  }
+  return smallest;
 }
 
 }  // namespace

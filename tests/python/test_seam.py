@@ -96,6 +96,7 @@ OTHERS = {
     "memory/growing_mapping.h": "threads of one rank, and its children",
     "memory/huge_pages.h": "threads of one rank",
     "memory/page_ranges.h": "threads of one rank",
+    "memory/pages.cpp": "a page of this process alone",
     "memory/region.cpp": "this rank touches its own pages, so that they are there",
     "memory/stream.cpp": "take_lines(), which has a hook of its own",
     "memory/view.h": "threads of one rank: what of a peer's memory is mapped",

@@ -193,6 +193,32 @@ def test_any_machine_can_be_shown_and_drawn(topology, mapping, tmp_path):
 
 
 @needs_tool
+@pytest.mark.parametrize(
+    ("topology", "ranks", "hierarchy", "groups"),
+    [
+        # One NUMA node of 128 cores, each with caches of its own; no hardware threads.
+        ("package:1 numa:1 l2:128 core:1 pu:1", 128, "16", [11, 1]),
+        ("package:2 numa:1 l2:128 core:1 pu:1", 256, "socket+16", [22, 2, 1]),
+        # Eight hardware threads a core: a rank a core.
+        ("package:2 numa:1 l3:10 l2:1 core:1 pu:8", 20, "socket", [2, 1]),
+    ],
+)
+def test_machines_of_other_processors_are_divided(topology, ranks, hierarchy, groups):
+    description = describe(TOOL, topology)
+    assert len(description["ranks"]) == ranks
+    assert description["hierarchy"] == hierarchy
+    assert [len(level["groups"]) for level in description["levels"]] == groups
+
+
+@needs_tool
+def test_of_cores_of_two_kinds_the_smaller_caches_count():
+    description = describe(TOOL, str(REPOSITORY / "tests" / "machines" / "two-kinds-of-cores.xml"))
+    assert description["machine"]["l2_bytes"] == 512 << 10
+    assert description["machine"]["l3_bytes"] == 8 << 20
+    assert [len(level["groups"]) for level in description["levels"]] == [2, 1]
+
+
+@needs_tool
 def test_json_to_standard_output_is_nothing_but_json(capsys):
     assert carry_out(TWO_SOCKETS, "flat", 4, 0, "", None, None, Path("-"), TOOL) == 0
     assert json.loads(capsys.readouterr().out)["hierarchy"] == "flat"
