@@ -235,12 +235,6 @@ FAULTS = [
         "return value_.load(std::memory_order_relaxed);",
     ),
     Fault(
-        "of two ranks that claim a piece neither sees the other",
-        "src/sync/flag.h",
-        "value_.store(value, std::memory_order_seq_cst);",
-        "value_.store(value, std::memory_order_release);",
-    ),
-    Fault(
         "who is about to sleep looks before others see it",
         "src/sync/waiter.h",
         "    sleeping.store(1, std::memory_order_relaxed);\n    thread_fence();",
