@@ -43,14 +43,10 @@ struct Rank {
 
   bool is_root() const { return rank == root; }
   std::size_t all() const { return bytes * static_cast<std::size_t>(ranks); }
-  /// Two buffers, on pages of their own.
   void lay_out(Ranks& memory, std::size_t send, std::size_t receive) {
-    constexpr std::size_t page = 4096;
-    // Not all at the same place of a cache's sets.
-    const std::size_t first = (send + page - 1) / page * page + page;
-    std::byte* const at = memory.memory(rank, first + (receive + page - 1) / page * page + page);
-    buffers.send = {at, send};
-    buffers.receive = {at + first, receive};
+    memory.forget(rank);
+    buffers.send = {memory.allocate(rank, send), send};
+    buffers.receive = {memory.allocate(rank, receive), receive};
   }
 };
 

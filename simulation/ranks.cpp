@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <new>
 #include <nlohmann/json.hpp>
@@ -45,10 +46,9 @@ std::vector<int> node_of_rank(const Job& job) {
   return nodes;
 }
 
-/// Where a rank's window begins. All of the process lies in it.
-std::byte* window_base(int rank) {
-  return reinterpret_cast<std::byte*>(static_cast<std::size_t>(rank + 1) * 4096);
-}
+/// Address space of a rank's window, and of what is not in it; more than any of its buffers take.
+constexpr std::size_t area_bytes = std::size_t{8} << 30;
+constinit const std::atomic<std::size_t> window_extent{area_bytes};
 
 }  // namespace
 
@@ -76,23 +76,21 @@ Machine Machine::read(const std::string& text) {
 Ranks::Ranks(const Machine& machine, const Job& job)
     : placement_(placement_on(machine, job)),
       nodes_(node_of_rank(job)),
+      settings_(job.settings),
       timed_(machine.model, machine.parameters, placement_, job.nodes),
       network_(timed_, nodes_, machine.network) {
   knowledge_.model = machine.library;
   knowledge_.network = machine.network;
   members_.resize(static_cast<std::size_t>(nodes_.ranks()));
-  memory_.resize(members_.size());
+  for (std::size_t rank = 0; rank < members_.size(); ++rank) memory_.emplace_back();
   for (int node = 0; node < nodes_.count(); ++node) set_up(node, machine, job);
 }
 
 Ranks::~Ranks() {
   members_.clear();
-  for (const Memory& each : memory_)
-    if (each.at) munmap(each.at, each.bytes);
 }
 
 void Ranks::set_up(int node, const Machine& machine, const Job& job) {
-  static constinit const std::atomic<std::size_t> everywhere{SIZE_MAX};
   std::string error;
   std::vector<memory::Peer> peers;
   CommunicatorLayout layout;
@@ -107,8 +105,8 @@ void Ranks::set_up(int node, const Machine& machine, const Job& job) {
     if (!process->arena) throw std::runtime_error(error);
     process->window_shared = process->may_stage = job.reach == Reach::mapped;
     if (job.reach == Reach::mapped) {
-      process->window_base = window_base(place);
-      process->window_extent = &everywhere;
+      process->window_base = window_of(node, place);
+      process->window_extent = &window_extent;
     }
     process->cma = job.reach == Reach::kernel;
     if (machine.parameters.l3_bytes > 0)
@@ -119,7 +117,7 @@ void Ranks::set_up(int node, const Machine& machine, const Job& job) {
     memory::Peer peer;
     peer.process = getpid();
     peer.arena = process->arena->base();
-    if (job.reach == Reach::mapped) peer.window = window_base(place);
+    if (job.reach == Reach::mapped) peer.window = window_of(node, place);
     peers.push_back(peer);
     layout.node_ranks.push_back(place);
     layout.offsets.push_back(*process->arena->allocate(shared_bytes(job.settings, job.ranks)));
@@ -145,15 +143,35 @@ void Ranks::choose(const std::string& algorithms) {
   for (Member& member : members_) member.collectives->choose_anew(user);
 }
 
-std::byte* Ranks::memory(int rank, std::size_t bytes) {
+Ranks::Area::Area()
+    : base(static_cast<std::byte*>(
+          mmap(nullptr, area_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))) {
+  if (base == MAP_FAILED) throw std::bad_alloc();
+}
+
+Ranks::Area::~Area() {
+  munmap(base, area_bytes);
+}
+
+std::byte* Ranks::Area::allocate(std::size_t bytes) {
+  constexpr std::size_t page = 4096;
+  std::byte* const at = base + used;
+  // Not all at the same place of a cache's sets.
+  used += (bytes + page - 1) / page * page + page;
+  if (used > area_bytes || (used > open && mprotect(base + open, used - open, PROT_READ | PROT_WRITE) != 0))
+    throw std::bad_alloc();
+  open = std::max(open, used);
+  return at;
+}
+
+std::byte* Ranks::allocate(int rank, std::size_t bytes) {
   Memory& own = memory_[static_cast<std::size_t>(rank)];
-  if (bytes > own.bytes) {
-    if (own.at) munmap(own.at, own.bytes);
-    void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (at == MAP_FAILED) throw std::bad_alloc();
-    own = {static_cast<std::byte*>(at), bytes};
-  }
-  return own.at;
+  return (bytes >= settings_.window_min ? own.window : own.outside).allocate(bytes);
+}
+
+void Ranks::forget(int rank) {
+  Memory& own = memory_[static_cast<std::size_t>(rank)];
+  own.window.used = own.outside.used = 0;
 }
 
 }  // namespace tutti::simulated

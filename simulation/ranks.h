@@ -2,6 +2,7 @@
 // between nodes.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -55,8 +56,9 @@ class Ranks {
   Collectives& of(int rank) { return *members_[static_cast<std::size_t>(rank)].collectives; }
   /// All calls from now on are made by what the user says: "bcast:throttled,k=4".
   void choose(const std::string& algorithms);
-  /// Memory of a rank, on pages of its own; what it was is forgotten.
-  std::byte* memory(int rank, std::size_t bytes);
+  /// Memory of a rank, on pages of its own: in its window, if it is as long as what programs have there. Until forget().
+  std::byte* allocate(int rank, std::size_t bytes);
+  void forget(int rank);
 
  private:
   struct Member {
@@ -69,16 +71,28 @@ class Ranks {
 
   const topology::Placement placement_;
   const network::Nodes nodes_;
+  const Settings settings_;
   selection::Knowledge knowledge_;
   Timed timed_;
   Network network_;
   std::vector<std::unique_ptr<Node>> processes_;
   std::vector<Member> members_;
-  struct Memory {
-    std::byte* at = nullptr;
-    std::size_t bytes = 0;
+  struct Area {
+    Area();
+    ~Area();
+    Area(const Area&) = delete;
+    Area& operator=(const Area&) = delete;
+    std::byte* allocate(std::size_t bytes);
+    std::byte* const base;
+    std::size_t used = 0, open = 0;
   };
-  std::vector<Memory> memory_;
+  struct Memory {
+    Area window, outside;
+  };
+  std::byte* window_of(int node, int place) const {
+    return memory_[static_cast<std::size_t>(nodes_.rank_at(node, place))].window.base;
+  }
+  std::deque<Memory> memory_;
 };
 
 }  // namespace tutti::simulated

@@ -265,22 +265,22 @@ bool Timed::others(const Line& line, Distance& farthest) const {
   return true;
 }
 
+bool Timed::is_contested(const Line& line, Distance& farthest) const {
+  if (line.writer < 0 || !others(line, farthest)) return false;
+  // What has left its core for a common cache is there for all that share it; cores elsewhere have to give it up.
+  return is_in_private(line) || (farthest != Distance::cache && is_in_cache(line));
+}
+
 double Timed::price_of_writing(const Line& line) const {
+  const double from_memory = std::max(model_.spilled_byte, with_.writeback * model_.memory_byte);
   if (line.writer < 0) return std::max(model_.copy_byte, with_.writeback * model_.memory_byte);
-  Distance farthest = Distance::cache;
-  const bool is_others = others(line, farthest);
-  if (!is_in_private(line)) {
-    if (is_in_cache(line) || !is_others) {
-      const bool is_near = line.writer == me() || share_cache(line.writer, me());
-      return is_in_cache(line) ? model_.spilled_byte * (is_near ? 1 : store_factor(distance(me(), line.writer)))
-                               : std::max(model_.spilled_byte, with_.writeback * model_.memory_byte);
-    }
-    return std::max(model_.spilled_byte, with_.writeback * model_.memory_byte);
+  if (Distance farthest; is_contested(line, farthest)) {
+    const double factor = store_factor(farthest);
+    if (line.writer == me()) return model_.slot_byte + (factor - 1) * std::max(model_.write_byte, model_.left_byte);
+    return model_.write_byte * factor;
   }
-  if (!is_others) return model_.copy_byte;
-  const double factor = store_factor(farthest);
-  if (line.writer == me()) return model_.slot_byte + (factor - 1) * std::max(model_.write_byte, model_.left_byte);
-  return model_.write_byte * factor;
+  if (is_in_private(line) && line.writer == me()) return model_.copy_byte;
+  return is_in_cache(line) ? model_.spilled_byte : from_memory;
 }
 
 void Timed::comes(std::size_t bytes) {
@@ -393,12 +393,10 @@ void Timed::write(const void* at, std::size_t bytes, double begin, Move how, Use
     }
     double price = price_of_writing(line);
     if (use == Use::program) {
-      Distance farthest = Distance::cache;
-      const bool is_there = line.writer >= 0 && is_in_private(line);
-      if (is_there && others(line, farthest))
+      if (Distance farthest; is_contested(line, farthest))
         price = with_.fill_byte + model_.left_byte * store_factor(farthest);
       else
-        price = is_there ? with_.fill_byte : std::max(with_.fill_byte, price);
+        price = std::max(with_.fill_byte, price);
     }
     if (Distance farthest; std::exchange(is_first, false) && line.writer >= 0 && others(line, farthest))
       cost.latency = hop(farthest) * (line.writer == me() ? with_.of_store : with_.of_foreign);

@@ -163,6 +163,8 @@ class Timed final : public Simulator {
   double price_of_reading(const Found& found) const;
   /// What others have it, the farthest of them; false if nobody else.
   bool others(const Line& line, topology::Distance& farthest) const;
+  /// Whether others have the line so near their cores that it costs more to store to it.
+  bool is_contested(const Line& line, topology::Distance& farthest) const;
   double price_of_writing(const Line& line) const;
   /// So much comes into the current core's caches, and something else goes.
   void comes(std::size_t bytes);

@@ -19,7 +19,8 @@ using namespace tutti::simulated;
 using nlohmann::ordered_json;
 
 struct Options {
-  std::string machine, collective = "bcast", algorithms, reach = "mapped", mapping = "core", changes, trace;
+  std::string machine, collective = "bcast", algorithms, reach = "mapped", mapping = "core", hierarchy, chunk, changes,
+                       trace;
   std::vector<std::string> sizes;
   int ranks = 0, nodes = 0, root = 0, calls = 0;
   bool flat = false, meets = false, cells = false, parameters = false, describe = false;
@@ -140,6 +141,8 @@ void run(const Options& options) {
   job.mapping = options.mapping;
   if (options.reach != "mapped" && options.reach != "kernel" && options.reach != "staged")
     throw std::runtime_error("--reach " + options.reach + ": expected mapped, kernel or staged");
+  if (!options.hierarchy.empty()) job.settings.hierarchy = options.hierarchy;
+  if (!options.chunk.empty()) job.settings.chunk = options.chunk;
   if (options.flat) job.settings.flat_max = static_cast<std::size_t>(job.ranks);
   job.reach = options.reach == "mapped" ? Reach::mapped : options.reach == "kernel" ? Reach::kernel : Reach::staged;
   Ranks ranks(machine, job);
@@ -160,6 +163,7 @@ void run(const Options& options) {
                           {"ranks", ranks.count()},
                           {"nodes", job.nodes},
                           {"reach", options.reach},
+                          {"meets", options.meets},
                           {"sizes", sizes},
                           {"events", ranks.timed().events()},
                           {"setup_seconds", set_up},
@@ -182,6 +186,8 @@ int main(int argc, char** argv) {
   app.add_option("--algorithms", options.algorithms, "xhc;throttled,k=4");
   app.add_option("--reach", options.reach, "mapped, kernel or staged");
   app.add_option("--map", options.mapping);
+  app.add_option("--hierarchy", options.hierarchy, "levels: numa+socket, flat");
+  app.add_option("--chunk", options.chunk, "of a pipeline: 16K");
   app.add_option("--calls", options.calls, "that count");
   app.add_option("--set", options.changes, "parameters: hop=1e-7,next_look=0.3");
   app.add_option("--trace", options.trace, "file for what ranks do in the last call of each");

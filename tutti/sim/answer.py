@@ -33,9 +33,8 @@ def show(told: Dict[str, Any], where: str, console: Console) -> None:
     nodes = f"{told['nodes']} nodes, " if told["nodes"] > 1 else ""
     name = f"{told['collective']} on {where}: {nodes}{told['ranks']} ranks"
     console.print(Text(name, style="bold"))
-    console.print(
-        Text(f"{_REACH_WORDS[told['reach']]}; what a call costs the program, simulated", style="dim")
-    )
+    what = "the time in a call of ranks that met" if told["meets"] else "what a call costs the program"
+    console.print(Text(f"{_REACH_WORDS[told['reach']]}; {what}, simulated", style="dim"))
     for size in told["sizes"]:
         _show_size(told, size, console)
     console.print(Text(f"{told['events'] / 1e6:.3g} million accesses, {told['seconds']:.3g} s", style="dim"))

@@ -40,12 +40,18 @@ def sim(
     ranks: int = typer.Option(0, "--ranks", "-n", help="Ranks of a node; 0: one for each core."),
     nodes: int = typer.Option(0, "--nodes", help="As many of that machine; 0: as its file says."),
     mapping: str = typer.Option("core", "--mapping", help="How ranks are laid out: core, numa, socket."),
+    hierarchy: str = typer.Option(
+        "", "--hierarchy", help="Levels, e.g. numa+socket, flat; default: as the library chooses."
+    ),
     root: int = typer.Option(0, "--root", help="Rank of the root."),
     mechanism: str = typer.Option(
         "window", "--mechanism", help="How ranks reach each other's buffers: window, cma, staged."
     ),
     algorithms: str = typer.Option(
         "", "--algorithms", help='Only these, such as "xhc;throttled,k=4"; default: all that can.'
+    ),
+    meets: bool = typer.Option(
+        False, "--meets", help="Ranks meet before each call: what benchmarks see that time a call alone."
     ),
     flat: bool = typer.Option(False, "--flat", help="Algorithms for few ranks (TUTTI_FLAT_MAX), too."),
     trace: Optional[Path] = typer.Option(
@@ -69,7 +75,9 @@ def sim(
     for path in (trace, plot):
         if path is not None:
             files.check_output(path)
-    question = Question(collective, sizes, ranks, nodes, mapping, root, mechanism, algorithms, flat)
+    question = Question(
+        collective, sizes, ranks, nodes, mapping, root, mechanism, algorithms, flat, hierarchy, meets
+    )
     given = known.find(machine) if machine else known.described(topology, probe)
     told = ask(question, given, with_spans=trace is not None or plot is not None)
     spans = told.pop("trace", [])

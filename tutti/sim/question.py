@@ -31,6 +31,8 @@ class Question:
     mechanism: str = "window"
     algorithms: str = ""
     flat: bool = False
+    hierarchy: str = ""
+    meets: bool = False
 
 
 def program() -> Path:
@@ -64,6 +66,10 @@ def words_of(question: Question) -> List[str]:
     ]
     if question.flat:
         words.append("--flat")
+    if question.hierarchy:
+        words.append(f"--hierarchy={question.hierarchy}")
+    if question.meets:
+        words.append("--meets")
     if question.algorithms:
         words.append(f"--algorithms={question.algorithms}")
     return words
