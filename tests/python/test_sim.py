@@ -126,6 +126,20 @@ def test_the_same_question_has_the_same_answer(tutti_here):
 
 
 @needs_program
+@pytest.mark.parametrize(
+    ("where", "quicker"), [("epyc-1p", "flat"), ("epyc-2p", "flat"), ("arm-n1", "numa+socket")]
+)
+def test_a_few_bytes_go_flat_where_cores_share_a_cache(tutti_here, where, quicker):
+    """As the XHC paper found it (section V.D.1)."""
+    seconds = {}
+    for levels in ("flat", "numa+socket"):
+        words = ["--machine", where, "--algorithms", "xhc", "--hierarchy", levels, "--meets", "--json"]
+        told = json.loads(tutti_here("sim", "bcast", "8", *words).stdout)
+        seconds[levels] = told["sizes"][0]["candidates"][0]["inside"]
+    assert min(seconds, key=seconds.__getitem__) == quicker
+
+
+@needs_program
 def test_several_nodes_take_messages(tutti_here):
     done = tutti_here("sim", "allgather", "64", "--machine", "pip-mcoll", "-n", "2", "--nodes", "4", "--json")
     told = json.loads(done.stdout)
