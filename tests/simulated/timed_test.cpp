@@ -256,6 +256,21 @@ TEST(Timed, EveryCollectiveTakesLongerWithMoreBytes) {
   }
 }
 
+/// One level combines a chunk while the next one combines the chunk before.
+TEST(Timed, LevelsOfAHierarchyWorkAtTheSameTime) {
+  Machine machine = two_sockets();
+  machine.description = "package:2 numa:4 l3:2 core:4 pu:1";
+  Job job;
+  job.ranks = 64;
+  for (const char* collective : {"reduce", "allreduce", "bcast"}) {
+    const Question question{.collective = collective, .bytes = 1 << 20, .algorithm = "xhc"};
+    job.settings.chunk = "1M";
+    const double one_by_one = call(machine, job, question).inside;
+    job.settings.chunk = "auto";
+    EXPECT_LT(call(machine, job, question).inside, 0.7 * one_by_one) << collective;
+  }
+}
+
 /// A byte takes at least what a node's link takes for it.
 TEST(Timed, MessagesBetweenNodesHaveALink) {
   Job job;
