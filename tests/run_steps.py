@@ -337,6 +337,12 @@ def steps(full: bool) -> List[Step]:
         found.append(Step(f"mpi4py {host}", words, 600 * patience))
     for host in hosts if full and os.environ.get("TUTTI_TEST_SUITES") else []:
         found.append(Step(f"suites of others, {host}", ["tests/suites/run", "--host", host], 7200))
+    for processor in ("aarch64", "ppc64le") if full else ():
+        # Where ./dev setup --architectures was not run it says so, and passes nothing.
+        there = f"[ -e .deps/architectures/{processor}/stamp ]"
+        build = f"if {there}; then {configure(processor)}; {compile_all(processor)}; fi"
+        command = ["bash", "-euc", f"{build}; exec tests/architectures/run {processor}"]
+        found.append(Step(f"{processor}, emulated", command, 6 * 3600.0, lane=BEHIND))
     if full:
         found.append(Step("install below a prefix", ["tests/install/prefix"], 3600))
         found.append(Step("install in empty roots", ["tests/install/run"], 3600))

@@ -28,9 +28,7 @@ std::size_t whole_pages(std::size_t bytes) {
 /// Holes read as zero, and give the memory back. By address: the descriptor's number may mean a file of the program's,
 /// if it has closed what it had not opened. Past those who watch madvise: some note each call for ever.
 bool punch(std::byte* address, std::size_t bytes) {
-  if (syscall(SYS_madvise, address, bytes, MADV_REMOVE) != 0) return false;
-  be_zero(address, bytes);
-  return true;
+  return system_removes_pages() && syscall(SYS_madvise, address, bytes, MADV_REMOVE) == 0;
 }
 }  // namespace
 

@@ -4,14 +4,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cstring>
-
 namespace tutti::memory {
 
 namespace {
 
 /// Past those who watch these functions.
-bool system_removes_pages() noexcept {
+bool try_to_remove() noexcept {
   const std::size_t bytes = page_bytes();
   const long mapped = syscall(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0L);
   if (mapped == -1) return true;
@@ -25,10 +23,9 @@ bool system_removes_pages() noexcept {
 
 }  // namespace
 
-void be_zero(void* address, std::size_t bytes) noexcept {
-  static const bool removes = system_removes_pages();
-  if (!removes) [[unlikely]]
-    std::memset(address, 0, bytes);
+bool system_removes_pages() noexcept {
+  static const bool removes = try_to_remove();
+  return removes;
 }
 
 }  // namespace tutti::memory

@@ -16,9 +16,8 @@ inline std::size_t page_bytes() noexcept {
   return bytes;
 }
 
-/// To be called after madvise has removed pages (MADV_REMOVE) that can be written: then they read as zero, also where the
-/// system only says that it has removed them. So do emulators (QEMU).
-void be_zero(void* address, std::size_t bytes) noexcept;
+/// Whether madvise removes pages (MADV_REMOVE), so that they read as zero. Emulators (QEMU) say that they have, and have not.
+bool system_removes_pages() noexcept;
 
 /// The next multiple of `to`.
 constexpr std::size_t round_up(std::size_t bytes, std::size_t to) {

@@ -51,10 +51,7 @@ std::size_t allowed_by_limits(std::size_t windows) {
 
 /// Gives pages back; false if the system refuses.
 bool punch(void* address, std::size_t bytes) noexcept {
-  if (bytes == 0) return true;
-  if (madvise(address, bytes, MADV_REMOVE) != 0) return false;
-  be_zero(address, bytes);
-  return true;
+  return bytes == 0 || (system_removes_pages() && madvise(address, bytes, MADV_REMOVE) == 0);
 }
 
 std::string in_mebibytes(std::size_t bytes) {
@@ -160,7 +157,11 @@ void Window::purge_and_close(std::byte* begin, std::size_t bytes) noexcept {
   if (from >= to) return;
   if (!punch(begin, to - from)) {
     // Kernels before 6.6 want to see it accessible.
-    if (!mapping_->open(from, std::min(to, capacity())) || !punch(begin, to - from)) return;
+    if (!mapping_->open(from, std::min(to, capacity()))) return;
+    if (!system_removes_pages())
+      std::memset(begin, 0, std::min(to, capacity()) - from);
+    else if (!punch(begin, to - from))
+      return;
   }
   huge_pages_->given_back(from, to);
   mapping_->close(from, to);
@@ -214,7 +215,7 @@ void Window::release(void* block) noexcept {
   // A block that cannot be made the window's again is not used again.
   if (foreign_.touches(block, usable) && !take_back(block, usable)) return;
   const std::size_t touched = touched_of(block, usable);
-  const bool keep_pages = touched <= heap_->retain_at_most / 2;
+  const bool keep_pages = touched <= heap_->retain_at_most / 2 || !system_removes_pages();
   if (!keep_pages) {
     // While the block is still ours, and outside the lock: it may take long.
     const auto begin = round_up(reinterpret_cast<std::uintptr_t>(block), page_bytes());

@@ -125,11 +125,7 @@ bool Window::empty_pages(void* address, std::size_t bytes, int advice) noexcept 
   for_each_mapped(address, bytes, [&](std::uintptr_t begin, std::uintptr_t end, std::size_t offset) {
     const auto empty = [&](std::uintptr_t from, std::uintptr_t to, const PageRanges::Range* range) {
       if (range && range->value == replaced) return advise(from, to - from, advice);
-      if (!range) {
-        const bool removed = advise(from, to - from, MADV_REMOVE);
-        if (removed) be_zero(reinterpret_cast<void*>(from), to - from);
-        return removed;
-      }
+      if (!range && system_removes_pages()) return advise(from, to - from, MADV_REMOVE);
       forget_contents(offset + (from - begin), to - from);  // the other way needs the right to write
       return true;
     };

@@ -34,7 +34,13 @@ class Tutti(CMakePackage):
         placement="mimalloc",
     )
 
-    requires("target=x86_64:", msg="Tutti is for x86-64")
+    requires(
+        "target=x86_64:",
+        "target=aarch64:",
+        "target=ppc64le:",
+        policy="one_of",
+        msg="Tutti knows no other processors",
+    )
     conflicts("%gcc@:10")
     conflicts("%clang@:13")
 
