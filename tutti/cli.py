@@ -1,4 +1,4 @@
-"""The command line: `tutti run | topo | bench | probe | tune | explain | sim | doctor | info`."""
+"""The command line: `tutti run | topo | bench | probe | tune | explain | sim | study | doctor | info`."""
 
 from typing import Any, List, Optional
 
@@ -16,6 +16,7 @@ from tutti.launch import command as launch
 from tutti.nearest import hint
 from tutti.probe import command as probe
 from tutti.sim import command as sim
+from tutti.study import command as study
 from tutti.topo import command as topo
 from tutti.tune import command as tune
 
@@ -69,6 +70,7 @@ app.command("run", epilog=launch.EPILOG, context_settings={"allow_interspersed_a
 app.command("topo", epilog=topo.EPILOG)(topo.topo)
 app.command("explain", epilog=explain.EPILOG)(explain.explain)
 app.command("sim", epilog=sim.EPILOG)(sim.sim)
+app.command("study", epilog=study.EPILOG)(study.study)
 app.command("bench", epilog=bench.EPILOG)(bench.bench)
 app.command("probe", epilog=probe.EPILOG, context_settings={"allow_interspersed_args": False})(probe.probe)
 app.command("info", epilog=info.EPILOG)(info.info)

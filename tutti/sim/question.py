@@ -33,6 +33,7 @@ class Question:
     flat: bool = False
     hierarchy: str = ""
     meets: bool = False
+    chunk: str = ""
 
 
 def program() -> Path:
@@ -68,6 +69,8 @@ def words_of(question: Question) -> List[str]:
         words.append("--flat")
     if question.hierarchy:
         words.append(f"--hierarchy={question.hierarchy}")
+    if question.chunk:
+        words.append(f"--chunk={question.chunk}")
     if question.meets:
         words.append("--meets")
     if question.algorithms:
