@@ -52,9 +52,11 @@ def with_table(page: str, answers: Dict[str, Any]) -> str:
     (own, own_same), (library, library_same) = counts[False], counts[True]
     total, same = own + library, own_same + library_same
     summary = (
-        f"**{same} of {total} statements come out on the same side ({same / total:.0%}):** {own_same} of {own} between\n"
-        f"algorithms that are here ({own_same / own:.0%}), {library_same} of {library} against a library that one of "
-        f"ours stands for ({library_same / library:.0%}).\n"
+        f"**{same} of {total} statements come out on the same side ({same / total:.0%}):** "
+        f"{own_same} of {own} between\n"
+        f"algorithms that are here ({own_same / own:.0%}), "
+        f"{library_same} of {library} against a library that one of ours stands for "
+        f"({library_same / library:.0%}).\n"
     )
     if not _TABLE.search(page):
         raise ValueError("the page has no place for the table")
