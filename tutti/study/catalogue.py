@@ -880,10 +880,10 @@ FIGURES: Tuple[Figure, ...] = (
             Panel(
                 "two ranks, here",
                 (
-                    Line("Tutti, mapped (for MPC's threads)", "tutti_us", words=("--form", "messages")),
+                    Line("Tutti", "tutti_us", words=("--form", "messages")),
                     Line("the MPI", "host_us", words=("--form", "messages")),
                     Line(
-                        "the MPI and Tutti, buffers of the system",
+                        "Tutti, mmap",
                         "tutti_us",
                         words=("--form", "messages", "--buffers", "mmap"),
                     ),
@@ -896,7 +896,7 @@ FIGURES: Tuple[Figure, ...] = (
                 transfers="both",
             ),
         ),
-        "MPC",
+        "MPC: Tutti, whose ranks map each other's buffers, stands for its threads. Those of mmap the kernel copies",
     ),
     Figure(
         "share-table-1",

@@ -119,7 +119,10 @@ def simulate(
     keep: Optional[Callable[[Answers], None]] = None,
 ) -> None:
     """Adds the answers of those points that are missing. What no algorithm of the point can carry out has none. told:
-    of each call's title and the fraction that is done; keep: called with all after each."""
+    of each call's title and the fraction that is done; keep: called with all after each.
+
+    The sizes of one call of tutti-sim follow each other in the same caches, so that a point may differ by some per cent
+    from one that is simulated alone."""
     groups: Dict[Tuple[Any, ...], List[Point]] = {}
     for point in dict.fromkeys(points):
         if point.key not in answers:
@@ -128,9 +131,10 @@ def simulate(
         told(group[0].key, done / len(groups))
         first = group[0]
         found = known.find(first.machine)
-        where = {**files.read_json(found)} if first.topology else found
+        where: Any = found
         if first.topology:
-            where["machine"] = {**where["machine"], "description": first.topology}
+            where = files.read_json(found)
+            where["machine"]["description"] = first.topology
         said = ask(first.question(",".join(str(point.bytes) for point in group)), where)
         for point, size in zip(group, said["sizes"]):
             best = min(size["candidates"], key=lambda each: float(each["inside"]), default=None)
