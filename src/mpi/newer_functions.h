@@ -14,7 +14,7 @@
 #endif
 
 // The partitions that are listed: so are they.
-#if defined(OMPI_MAJOR_VERSION) && MPI_VERSION < 4
+#if (defined(OMPI_MAJOR_VERSION) && MPI_VERSION < 4) || (defined(MPICH_NUMVERSION) && MPICH_NUMVERSION < 40100000)
 #define TUTTI_CONST_INT int
 #else
 #define TUTTI_CONST_INT const int
