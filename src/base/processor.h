@@ -17,6 +17,7 @@
 //   clock_source            what Linux calls its clock where all cores count the same ticks
 //   order_streamed()        what stream_lines() has stored is visible to whoever sees a flag that is set afterwards
 //   prefetch_to_write(line) a hint
+//   thread_pointer()        of the calling thread, as note_opener has it (preload/instructions.h)
 //   elf_machine, elf_slots  of its files: whose they are, and the relocations that are the address of a symbol alone
 //   TUTTI_TARGET_CLONES     in front of a function that is to be compiled for several instruction sets
 #if defined(__x86_64__)

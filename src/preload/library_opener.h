@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/processor.h"
 #include "preload/shared.h"
 
 /// Since somebody last stored `nobody` here: the thread pointer of the one thread that has called dlopen, or `several`.
@@ -15,7 +16,7 @@ inline constexpr std::uintptr_t nobody = 0, several = UINTPTR_MAX;
 
 /// The calls of dlopen that tutti_libraries tells of are over, if all were of this thread.
 inline bool is_this_thread(std::uintptr_t opener) {
-  return opener == reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
+  return opener == reinterpret_cast<std::uintptr_t>(processor::thread_pointer());
 }
 
 }  // namespace tutti::preload

@@ -48,6 +48,10 @@ inline void prefetch_to_write(const void* line) {
   __builtin_prefetch(line, 1);
 }
 
+inline void* thread_pointer() {
+  return __builtin_thread_pointer();
+}
+
 inline constexpr unsigned elf_machine = 183;                // EM_AARCH64
 inline constexpr unsigned elf_slots[] = {257, 1025, 1026};  // R_AARCH64_ABS64, R_AARCH64_GLOB_DAT, R_AARCH64_JUMP_SLOT
 

@@ -43,6 +43,12 @@ inline void prefetch_to_write(const void* line) {
   __builtin_prefetch(line, 1);
 }
 
+inline void* thread_pointer() {
+  void* pointer;
+  asm("mr %0, 13" : "=r"(pointer));
+  return pointer;
+}
+
 inline constexpr unsigned elf_machine = 21;            // EM_PPC64
 inline constexpr unsigned elf_slots[] = {20, 21, 38};  // R_PPC64_GLOB_DAT, R_PPC64_JMP_SLOT, R_PPC64_ADDR64
 

@@ -47,6 +47,10 @@ inline void prefetch_to_write(const void* line) {
   asm volatile("prefetchw (%0)" ::"r"(line));
 }
 
+inline void* thread_pointer() {
+  return __builtin_thread_pointer();
+}
+
 inline constexpr unsigned elf_machine = 62;         // EM_X86_64
 inline constexpr unsigned elf_slots[] = {1, 6, 7};  // R_X86_64_64, R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT
 
