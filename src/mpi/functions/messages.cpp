@@ -322,8 +322,8 @@ int start_receive_by(const Receiving& into, int source, int tag, MPI_Request* ha
   return stand_for(*elements, into, matching, is_persistent, handle, function.name());
 }
 
-/// For so long, in ticks, a probe waits for what other receives have been matched with: some tenths of a second.
-constexpr std::uint64_t patience_with_matched = 1'000'000'000;
+/// For so long, in nanoseconds, a probe waits for what other receives have been matched with.
+constexpr std::uint64_t patience_with_matched = 300'000'000;
 
 /// What the host has found in its queue may be an envelope: then the status tells of the message. is_taken: a receive of it
 /// is to come.
@@ -342,7 +342,7 @@ int found(int code, MPI_Comm communicator, MPI_Status& status, bool is_taken, co
     requests.drive();
     if (remembered.any()) remembered.look_ahead();
     return !our_messages()->has_several(peer, state->identity, status.MPI_TAG) ||
-           !(requests.may_have(message) || remembered.may_have(message)) || ticks() - since > patience_with_matched;
+           !(requests.may_have(message) || remembered.may_have(message)) || ticks() - since > ticks_in(patience_with_matched);
   });
   const auto record = our_messages()->next_from(peer, state->identity, status.MPI_TAG, is_taken);
   if (record && record->is_envelope) set_bytes(status, record->bytes);

@@ -223,7 +223,7 @@ void Requests::forget(Request& request) {
 }
 
 bool Requests::may_have(const Matching& message) {
-  const std::lock_guard lock(lock_);
+  const Driving now(lock_, Driving::How::waits);
   return std::any_of(active_.begin(), active_.end(), [&](const RequestList* each) {
     const MessageCall* const call = each->first()->message_;
     return call && call->may_have(message);
