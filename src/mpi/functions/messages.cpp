@@ -342,7 +342,8 @@ int found(int code, MPI_Comm communicator, MPI_Status& status, bool is_taken, co
     requests.drive();
     if (remembered.any()) remembered.look_ahead();
     return !our_messages()->has_several(peer, state->identity, status.MPI_TAG) ||
-           !(requests.may_have(message) || remembered.may_have(message)) || ticks() - since > ticks_in(patience_with_matched);
+           !(requests.may_have(message) || remembered.may_have(message)) ||
+           ticks() - since > ticks_in(patience_with_matched);
   });
   const auto record = our_messages()->next_from(peer, state->identity, status.MPI_TAG, is_taken);
   if (record && record->is_envelope) set_bytes(status, record->bytes);

@@ -54,21 +54,30 @@ void RememberedReceives::remove(std::size_t hole) {
 void RememberedReceives::look_ahead() {
   const auto locked = lock();
   for (Place& each : places_) {
-    if (!each.is_taken || each.is_known) continue;
+    if (!each.is_taken || each.is_known || each.is_asked) continue;
     int over = 0;
     MPI_Status status{};
     if (host.Request_get_status(each.handle, &over, &status) != MPI_SUCCESS || !over) continue;
-    each.is_known = true;
-    if (!is_as_long_as_an_envelope(status)) continue;
+    each.is_over = true;
     const auto into = message_buffer(each.receive.buffer, each.receive.count, each.receive.datatype);
-    if (into) each.receive.is_envelope = ReceivePart(*into, each.receive.matching.communicator).look_ahead(status);
+    each.is_known = into && is_as_long_as_an_envelope(status);
+    if (each.is_known)
+      each.receive.is_envelope = ReceivePart(*into, each.receive.matching.communicator).look_ahead(status);
   }
+}
+
+void RememberedReceives::set_asked(const MPI_Request* handles, const MPI_Request* now, int count, bool is_asked) {
+  if (!shared_) return;
+  const auto locked = lock();
+  for (int i = 0; i < count && !places_.empty(); ++i)
+    if (Place& place = places_[find(key_of(handles[i]))]; place.is_taken && now[i] == handles[i])
+      place.is_asked = is_asked;
 }
 
 bool RememberedReceives::may_have(const Matching& message) {
   const auto locked = lock();
   return std::any_of(places_.begin(), places_.end(), [&](const Place& each) {
-    return each.is_taken && !each.is_known && each.receive.matching.may_have(message);
+    return each.is_taken && !each.is_over && each.receive.matching.may_have(message);
   });
 }
 
@@ -83,6 +92,8 @@ Completing::Completing(const char* function, int count, const MPI_Request* reque
     if (needs_own) many_own_.resize(static_cast<std::size_t>(count));
   }
   std::copy(requests, requests + count, before_);
+  now_ = requests;
+  remembered.set_asked(before_, now_, count_, true);
   if (needs_own) told_ = count > few ? many_own_.data() : few_own_;
 }
 

@@ -37,7 +37,11 @@ class RememberedReceives {
     Place& place = places_[find(key_of(handle))];
     // The host has given a handle anew whose end was not seen.
     if (!place.is_taken) count_.store(count + 1, std::memory_order_relaxed);
-    place = {key_of(handle), true, false, handle, receive};
+    place = {};
+    place.key = key_of(handle);
+    place.is_taken = true;
+    place.handle = handle;
+    place.receive = receive;
   }
   /// It is over, or the program has no handle of it any more. is_as_long: as an envelope: what is to be looked at then, if it
   /// is one of these.
@@ -45,6 +49,8 @@ class RememberedReceives {
   /// A message of an envelope's length has been found in the host's queue: what has come before it, and was not told yet, is
   /// looked at.
   void look_ahead();
+  /// The calling thread is about to ask the host for these requests, or has asked for those that are as they were.
+  void set_asked(const MPI_Request* handles, const MPI_Request* now, int count, bool is_asked);
   /// Whether one that has not come may have been matched with `message`.
   bool may_have(const Matching& message);
 
@@ -52,7 +58,9 @@ class RememberedReceives {
   struct Place {
     std::uintptr_t key = 0;
     bool is_taken = false;
-    bool is_known = false;  ///< it has come, and was looked at
+    bool is_over = false;   ///< it has come
+    bool is_known = false;  ///< the same, and it was looked at
+    bool is_asked = false;  ///< a thread asks the host for it: from one moment to the next its handle may be another's
     MPI_Request handle = MPI_REQUEST_NULL;
     Receive receive{};
   };
@@ -83,6 +91,9 @@ class Completing {
  public:
   /// function: of MPI.
   Completing(const char* function, int count, const MPI_Request* requests, MPI_Status* statuses);
+  ~Completing() {
+    if (count_ > 0) remembered.set_asked(before_, now_, count_, false);
+  }
   Completing(const Completing&) = delete;
   Completing& operator=(const Completing&) = delete;
 
@@ -102,6 +113,7 @@ class Completing {
   std::vector<MPI_Request> many_before_;
   std::vector<MPI_Status> many_own_;
   MPI_Request* before_ = few_before_;
+  const MPI_Request* now_ = nullptr;
   MPI_Status* told_;
 };
 
