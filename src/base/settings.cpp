@@ -53,7 +53,8 @@ const std::array<Row, settings_count>& table() {
       {{"TOPOLOGY", "string", "", "An hwloc synthetic description or an XML file to plan for instead of this machine."},
        &Settings::topology},
       {{"CHUNK", "auto or sizes", "auto",
-        "Pipeline chunk of each level of the hierarchy, innermost first, e.g. 64K or 16K,64K,256K."},
+        "Pipeline chunk of each level of the hierarchy, innermost first, e.g. 64K or 16K,64K,256K; reductions take the "
+        "innermost one."},
        &Settings::chunk},
       {{"WAIT", "auto|spin|yield|sleep", "auto", "How a rank waits; auto looks at ranks per core."}, &Settings::wait},
       {{"EAGER_MAX", "bytes", "16K",

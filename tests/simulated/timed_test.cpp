@@ -271,6 +271,19 @@ TEST(Timed, LevelsOfAHierarchyWorkAtTheSameTime) {
   }
 }
 
+TEST(Timed, ChunksMayDifferFromLevelToLevel) {
+  Machine machine = two_sockets();
+  machine.description = "package:2 numa:4 l3:2 core:4 pu:1";
+  Job job;
+  job.ranks = 64;
+  for (const char* chunks : {"16K,64K,16K", "64K,16K", "16K,48K,64K"}) {
+    job.settings.chunk = chunks;
+    for (const char* collective : {"reduce", "allreduce", "bcast"})
+      EXPECT_GT(call(machine, job, {.collective = collective, .bytes = 1 << 20, .algorithm = "xhc"}).inside, 0)
+          << collective << " in chunks of " << chunks;
+  }
+}
+
 /// A byte takes at least what a node's link takes for it.
 TEST(Timed, MessagesBetweenNodesHaveALink) {
   Job job;

@@ -70,7 +70,9 @@ Task xhc_reduce(Operation& operation, const XhcReduction& reduction, const FlagN
   const Combiner& combiner = *reduction.buffers.combiner;
   const topology::Membership& last = plan.memberships.back();
   const Workers workers = workers_of(plan, last);
-  const std::size_t chunk = communicator.chunk_bytes(last.level, reduction.bytes);
+  // The same for all ranks: one that leads a group waits for a chunk there before it passes on the next, and would wait for
+  // ever for members with longer ones.
+  const std::size_t chunk = communicator.chunk_bytes(0, reduction.bytes);
   const memory::Region own_brought =
       plan.memberships.size() == 1 ? reduction.buffers.source.region : reduction.buffers.destination.region;
   RemoteBuffer* sources = operation.array<RemoteBuffer>(last.members.size());
