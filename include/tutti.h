@@ -1,4 +1,4 @@
-/* Communicators that follow the hardware, for programs in C and C++.
+/* Communicators that follow the hardware, and teams of threads, for programs in C and C++.
  *
  * What stands here is of two kinds. The constants of MPI_Comm_split_type that the MPI's own header lacks: they mean
  * something where Tutti is loaded, and are refused by the MPI where it is not. And the functions of libtutti-comm, which
@@ -75,6 +75,184 @@ int TUTTI_Comm_hierarchy(MPI_Comm comm, const char* levels, MPI_Info info, TUTTI
 
 /* Collective over the communicator that it was made of: frees the communicators and all that belongs to it. */
 int TUTTI_Comm_hierarchy_free(TUTTI_Hierarchy* hierarchy);
+
+/* --- Teams: threads as ranks (docs/teams.md) ---
+ *
+ * The ranks of a team are threads of all processes of a communicator: those of its rank 0 first, then those of its rank 1,
+ * and so on, each in the order of their numbers. Processes may have different numbers of threads. A thread that has
+ * attached calls the team's collectives as a process calls MPI's: with MPI's types and operators, each thread with its own
+ * arguments, and all of them the same collectives in the same order. Several threads of a process call at the same time.
+ *
+ * Which calls of MPI a thread may make is another matter. Teams need no more than MPI_THREAD_FUNNELED inside a node. Only
+ * types and operators that the program has made, and nonblocking collectives of a team whose processes are on several
+ * nodes, need MPI_THREAD_MULTIPLE.
+ *
+ * Errors are raised on a communicator of the team's own, which has the error handler that `comm` had. */
+
+typedef struct TUTTI_Team_state* TUTTI_Team;
+#define TUTTI_TEAM_NULL ((TUTTI_Team)0)
+
+/* Something that was started and is not over. */
+typedef struct TUTTI_Request_s* TUTTI_Request;
+#define TUTTI_REQUEST_NULL ((TUTTI_Request)0)
+
+/* Collective over `comm`, an intracommunicator, which may be freed afterwards; one thread of each process calls it, in
+ * FUNNELED programs the main thread.
+ *
+ * threads: how many threads this process brings, at least 1; they need not exist yet.
+ *
+ * MPI_ERR_OTHER if Tutti is not in the process, MPI_ERR_NO_MEM if there is no room for what threads share,
+ * on all processes alike. */
+int TUTTI_Team_create(MPI_Comm comm, int threads, TUTTI_Team* team);
+
+/* The calling thread becomes thread number `thread` of its process in the team, or, for -1, the first number that nobody
+ * has. Where a thread may run (its affinity) is looked at when its number is taken for the first time, for which all
+ * threads of the node wait for each other. A thread may detach, and attach again, and another one may take its number:
+ * that waits for nobody.
+ *
+ * MPI_ERR_ARG if the number is taken, or the thread is attached already. MPI_ERR_NO_MEM if another thread could not attach. */
+int TUTTI_Team_attach(TUTTI_Team team, int thread);
+
+/* A thread that ends without it ends the team: all calls of others return MPI_ERR_OTHER from then on. */
+int TUTTI_Team_detach(TUTTI_Team team);
+
+/* Collective over the processes; one thread of each calls it when all have detached. *team becomes TUTTI_TEAM_NULL, and to
+ * free that is an error (MPI_ERR_ARG). */
+int TUTTI_Team_free(TUTTI_Team* team);
+
+/* Of the calling thread, which has attached, and of any thread. */
+int TUTTI_Team_rank(TUTTI_Team team, int* rank);
+int TUTTI_Team_size(TUTTI_Team team, int* size);
+
+/* Where a rank of a team sits. Numbers are those of `tutti topo`; -1: it may run in several, there is no such level, or it is
+ * on another node. */
+typedef struct TUTTI_Place {
+  int process; /* rank in the communicator that the team was made of */
+  int thread;  /* number in that process */
+  int package, numa, l3, core, unit;
+} TUTTI_Place;
+/* To be called by a thread that has attached. */
+int TUTTI_Team_place(TUTTI_Team team, int rank, TUTTI_Place* place);
+
+/* As MPI's collectives with these names, with the team in the place of the communicator, and MPI_IN_PLACE where those have it
+ * (MPI 4.1, chapter 6). The functions with _c have counts and displacements of MPI's large types. A call that has not
+ * attached returns MPI_ERR_ARG. */
+int TUTTI_Team_barrier(TUTTI_Team team);
+int TUTTI_Team_bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, TUTTI_Team team);
+int TUTTI_Team_reduce(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
+                      TUTTI_Team team);
+int TUTTI_Team_allreduce(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                         TUTTI_Team team);
+int TUTTI_Team_reduce_scatter(const void* sendbuf, void* recvbuf, const int recvcounts[], MPI_Datatype datatype,
+                              MPI_Op op, TUTTI_Team team);
+int TUTTI_Team_reduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype,
+                                MPI_Op op, TUTTI_Team team);
+int TUTTI_Team_reduce_scatter_block(const void* sendbuf, void* recvbuf, MPI_Count recvcount, MPI_Datatype datatype,
+                                    MPI_Op op, TUTTI_Team team);
+int TUTTI_Team_scan(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                    TUTTI_Team team);
+int TUTTI_Team_exscan(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                      TUTTI_Team team);
+int TUTTI_Team_gather(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                      MPI_Count recvcount, MPI_Datatype recvtype, int root, TUTTI_Team team);
+int TUTTI_Team_gatherv(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                       const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, TUTTI_Team team);
+int TUTTI_Team_gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                         const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root,
+                         TUTTI_Team team);
+int TUTTI_Team_scatter(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                       MPI_Count recvcount, MPI_Datatype recvtype, int root, TUTTI_Team team);
+int TUTTI_Team_scatterv(const void* sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype,
+                        void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, TUTTI_Team team);
+int TUTTI_Team_scatterv_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[],
+                          MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
+                          TUTTI_Team team);
+int TUTTI_Team_allgather(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                         MPI_Count recvcount, MPI_Datatype recvtype, TUTTI_Team team);
+int TUTTI_Team_allgatherv(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                          const int recvcounts[], const int displs[], MPI_Datatype recvtype, TUTTI_Team team);
+int TUTTI_Team_allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                            const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype,
+                            TUTTI_Team team);
+int TUTTI_Team_alltoall(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                        MPI_Count recvcount, MPI_Datatype recvtype, TUTTI_Team team);
+int TUTTI_Team_alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype,
+                         void* recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype,
+                         TUTTI_Team team);
+int TUTTI_Team_alltoallv_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
+                           MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[],
+                           MPI_Datatype recvtype, TUTTI_Team team);
+int TUTTI_Team_alltoallw(const void* sendbuf, const int sendcounts[], const int sdispls[],
+                         const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[], const int rdispls[],
+                         const MPI_Datatype recvtypes[], TUTTI_Team team);
+int TUTTI_Team_alltoallw_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
+                           const MPI_Datatype sendtypes[], void* recvbuf, const MPI_Count recvcounts[],
+                           const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], TUTTI_Team team);
+
+/* The same, nonblocking: as MPI_Ibcast and so on. Calls of one thread go on in its calls of TUTTI_Wait and TUTTI_Test, and
+ * while it waits in another call of the team. */
+int TUTTI_Team_ibarrier(TUTTI_Team team, TUTTI_Request* request);
+int TUTTI_Team_ibcast(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, TUTTI_Team team,
+                      TUTTI_Request* request);
+int TUTTI_Team_ireduce(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
+                       TUTTI_Team team, TUTTI_Request* request);
+int TUTTI_Team_iallreduce(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                          TUTTI_Team team, TUTTI_Request* request);
+int TUTTI_Team_ireduce_scatter(const void* sendbuf, void* recvbuf, const int recvcounts[], MPI_Datatype datatype,
+                               MPI_Op op, TUTTI_Team team, TUTTI_Request* request);
+int TUTTI_Team_ireduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Count recvcounts[],
+                                 MPI_Datatype datatype, MPI_Op op, TUTTI_Team team, TUTTI_Request* request);
+int TUTTI_Team_ireduce_scatter_block(const void* sendbuf, void* recvbuf, MPI_Count recvcount, MPI_Datatype datatype,
+                                     MPI_Op op, TUTTI_Team team, TUTTI_Request* request);
+int TUTTI_Team_iscan(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                     TUTTI_Team team, TUTTI_Request* request);
+int TUTTI_Team_iexscan(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                       TUTTI_Team team, TUTTI_Request* request);
+int TUTTI_Team_igather(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                       MPI_Count recvcount, MPI_Datatype recvtype, int root, TUTTI_Team team, TUTTI_Request* request);
+int TUTTI_Team_igatherv(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                        const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, TUTTI_Team team,
+                        TUTTI_Request* request);
+int TUTTI_Team_igatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                          const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root,
+                          TUTTI_Team team, TUTTI_Request* request);
+int TUTTI_Team_iscatter(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                        MPI_Count recvcount, MPI_Datatype recvtype, int root, TUTTI_Team team, TUTTI_Request* request);
+int TUTTI_Team_iscatterv(const void* sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype,
+                         void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, TUTTI_Team team,
+                         TUTTI_Request* request);
+int TUTTI_Team_iscatterv_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[],
+                           MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
+                           TUTTI_Team team, TUTTI_Request* request);
+int TUTTI_Team_iallgather(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                          MPI_Count recvcount, MPI_Datatype recvtype, TUTTI_Team team, TUTTI_Request* request);
+int TUTTI_Team_iallgatherv(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                           const int recvcounts[], const int displs[], MPI_Datatype recvtype, TUTTI_Team team,
+                           TUTTI_Request* request);
+int TUTTI_Team_iallgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                             const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype,
+                             TUTTI_Team team, TUTTI_Request* request);
+int TUTTI_Team_ialltoall(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                         MPI_Count recvcount, MPI_Datatype recvtype, TUTTI_Team team, TUTTI_Request* request);
+int TUTTI_Team_ialltoallv(const void* sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype,
+                          void* recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype,
+                          TUTTI_Team team, TUTTI_Request* request);
+int TUTTI_Team_ialltoallv_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
+                            MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[],
+                            const MPI_Aint rdispls[], MPI_Datatype recvtype, TUTTI_Team team, TUTTI_Request* request);
+int TUTTI_Team_ialltoallw(const void* sendbuf, const int sendcounts[], const int sdispls[],
+                          const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[], const int rdispls[],
+                          const MPI_Datatype recvtypes[], TUTTI_Team team, TUTTI_Request* request);
+int TUTTI_Team_ialltoallw_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
+                            const MPI_Datatype sendtypes[], void* recvbuf, const MPI_Count recvcounts[],
+                            const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], TUTTI_Team team,
+                            TUTTI_Request* request);
+
+/* Waits for it, or asks whether it is over: then it becomes TUTTI_REQUEST_NULL, and `status` says what MPI says of a
+ * message (MPI_STATUS_IGNORE is allowed). TUTTI_REQUEST_NULL is over, with an empty status. Of a collective of a team: to be
+ * called by the thread that has started it; the status stays as it is. */
+int TUTTI_Wait(TUTTI_Request* request, MPI_Status* status);
+int TUTTI_Test(TUTTI_Request* request, int* flag, MPI_Status* status);
 
 #ifdef __cplusplus
 }

@@ -35,7 +35,7 @@ struct Node {
   std::vector<memory::Peer> peers;                   ///< by node-local rank, oneself included
   std::unique_ptr<memory::Viewed> viewed;            ///< what of the peers' windows counts as this rank's; may be null
   std::vector<std::unique_ptr<memory::View>> views;  ///< through which the peers' memory is seen
-  std::unique_ptr<memory::Arena> arena;
+  std::shared_ptr<memory::Arena> arena;              ///< several threads of a process may have one (src/teams)
   std::unique_ptr<memory::Rows> rows;  ///< in the arena, of a byte for each rank of the node; null where nobody parts
   std::unique_ptr<sync::Waiter> waiter;
   topology::Placement placement;  ///< where the node's ranks sit
@@ -55,8 +55,8 @@ struct Node {
   std::unique_ptr<memory::CopyRequests> requests;
   /// With xpmem, agreed by all ranks of the node: what this rank exposes, what it has attached of each peer (null for
   /// itself), and which operations run. Null without.
-  std::unique_ptr<memory::Exposures> exposures;
-  std::unique_ptr<memory::OperationClock> operations;
+  std::shared_ptr<memory::Exposures> exposures;
+  std::shared_ptr<memory::OperationClock> operations;
   bool poisons_flags = false;  ///< for tests, see Operation::poison()
   std::vector<std::unique_ptr<memory::Attachments>> attachments;
   /// Last-level caches of the node together; what does not fit there is copied past them.

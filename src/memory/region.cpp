@@ -187,7 +187,7 @@ Lack Peer::advance(Copy& copy, std::uint64_t filled) const {
 }
 
 bool Peer::copy_runs_by_kernel(Region region, const Run* runs, std::size_t count) const {
-  if (count < 2 || region.kind() != Kind::cma || (requests && requests->kernel_refuses)) return false;
+  if (count < 2 || region.kind() != Kind::cma || same_memory || (requests && requests->kernel_refuses)) return false;
   iovec here[runs_at_once], there[runs_at_once];
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < count; ++i) {

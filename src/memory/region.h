@@ -123,9 +123,10 @@ struct Peer {
   View* window_view = nullptr;         ///< the same of the window
   std::uint64_t arena_address = 0;     ///< where the arena lies in the peer itself
   std::uint64_t window_address = 0;
-  bool copies = false;    ///< cross-memory attach works: it does what cannot be mapped any more
-  std::size_t views = 1;  ///< of all peers together, among which address space is divided where it is limited
-  int rank = 0;           ///< node-local
+  bool same_memory = false;  ///< it is a thread of this process: its addresses are valid here
+  bool copies = false;       ///< cross-memory attach works: it does what cannot be mapped any more
+  std::size_t views = 1;     ///< of all peers together, among which address space is divided where it is limited
+  int rank = 0;              ///< node-local
   CopyRequests* requests = nullptr;  ///< of this process, by which it asks for what it cannot reach; may be null
   Traffic* traffic = nullptr;        ///< where this rank's copies from the peer and to it are counted; usually null
 
@@ -144,11 +145,13 @@ struct Peer {
           return mapped(region.kind(), at, bytes, false);
         return arena + at;
       case Kind::direct:
-        return reinterpret_cast<std::byte*>(at);
+        return in_own_memory(at);
       case Kind::filling:
         return pointer({Kind::arena, region.offset()}, offset, bytes);
       case Kind::xpmem:
         return attached(region, offset, bytes);
+      case Kind::cma:
+        return same_memory ? in_own_memory(at) : nullptr;
       default:
         return nullptr;
     }
@@ -188,6 +191,7 @@ struct Peer {
   }
 
  private:
+  static std::byte* in_own_memory(std::uint64_t address) { return reinterpret_cast<std::byte*>(address); }
   const Filled* pointer_to_count(Region region) const {
     return reinterpret_cast<const Filled*>(in_arena(region.offset() - sizeof(Filled), sizeof(Filled)));
   }

@@ -6,10 +6,10 @@
 
 namespace tutti::mpi {
 
-int NetworkChannel::tag_of(const network::Address& address) const {
+int NetworkChannel::tag_of(const network::Address& address, const Tags& tags) const {
   const long long within = static_cast<long long>(address.step) * lanes_ + address.lane;
-  const auto operation = static_cast<long long>(address.operation % static_cast<std::uint64_t>(tags_.operations));
-  return static_cast<int>(tags_.first + operation * tags_.of_operation + within % tags_.of_operation);
+  const auto operation = static_cast<long long>(address.operation % static_cast<std::uint64_t>(tags.operations));
+  return static_cast<int>(tags.first + operation * tags.of_operation + within % tags.of_operation);
 }
 
 /// Counts are numbers of type int. And a few messages at once are quicker than one for which the receiver has to be asked,
@@ -87,14 +87,18 @@ network::Ticket NetworkChannel::post_pieces(bool is_send, Byte* data, std::size_
 }
 
 network::Ticket NetworkChannel::post_send(const network::Address& to, const std::byte* data, std::size_t bytes) {
+  const Route route = route_to(to.peer);
+  const int tag = tag_of(to, route.tags);
   return post_pieces(true, data, bytes, "MPI_Isend", [&](const std::byte* from, int count, MPI_Request* request) {
-    return calls_.isend(from, count, MPI_BYTE, to.peer, tag_of(to), communicator_, request);
+    return calls_.isend(from, count, MPI_BYTE, route.rank, tag, route.communicator, request);
   });
 }
 
 network::Ticket NetworkChannel::post_receive(const network::Address& from, std::byte* data, std::size_t bytes) {
+  const Route route = route_from(from.peer);
+  const int tag = tag_of(from, route.tags);
   return post_pieces(false, data, bytes, "MPI_Irecv", [&](std::byte* to, int count, MPI_Request* request) {
-    return calls_.irecv(to, count, MPI_BYTE, from.peer, tag_of(from), communicator_, request);
+    return calls_.irecv(to, count, MPI_BYTE, route.rank, tag, route.communicator, request);
   });
 }
 

@@ -8,6 +8,7 @@
 
 #include "mpi/mpi_header.h"
 #include "network/channel.h"
+#include "network/cost.h"
 
 namespace tutti::mpi {
 
@@ -39,7 +40,13 @@ struct Unasked {
   std::size_t pieces = 1;  ///< as at most so many of them longer messages are sent
 };
 
-class NetworkChannel final : public network::Channel {
+/// As far as it is known. lanes: on which messages are sent at once.
+inline Unasked unasked_of(const network::Parameters& network, int lanes) {
+  return {static_cast<std::size_t>(network.unasked_bytes),
+          static_cast<std::size_t>(network.pieces_instead_of_asking(lanes))};
+}
+
+class NetworkChannel : public network::Channel {
  public:
   /// communicator: nobody else sends on it with these tags, or who does has other operations under way; its errors return,
   /// and its ranks are those of the addresses. lanes: of all addresses, at most.
@@ -55,7 +62,18 @@ class NetworkChannel final : public network::Channel {
   /// A send cannot be taken back for sure: the host may still read the bytes, which have to stay readable.
   void withdraw(network::Ticket& ticket) override;
 
-  int tag_of(const network::Address& address) const;
+  /// Where messages for a rank of the addresses go, and those of one come from.
+  struct Route {
+    MPI_Comm communicator;
+    int rank;  ///< in it
+    Tags tags;
+  };
+  int tag_of(const network::Address& address, const Tags& tags) const;
+  int tag_of(const network::Address& address) const { return tag_of(address, tags_); }
+
+ protected:
+  virtual Route route_to(int peer) const { return {communicator_, peer, tags_}; }
+  virtual Route route_from(int peer) const { return {communicator_, peer, tags_}; }
 
  private:
   /// A message of so many bytes goes as several of at most this.

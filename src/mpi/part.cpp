@@ -4,6 +4,7 @@
 
 #include <cstddef>
 
+#include "lib/team.h"
 #include "mpi/functions/interpose.h"
 #include "mpi/functions/waits.h"
 #include "mpi/host.h"
@@ -17,6 +18,7 @@ extern "C" int tutti_origin(char* text, int room);
 extern "C" int tutti_splits_by_hardware();
 extern "C" int tutti_hw_resource_info(void* info);
 extern "C" int tutti_network_distance();
+extern "C" int tutti_teams(const TUTTI_Team_functions** functions);
 
 namespace tutti::mpi {
 

@@ -26,11 +26,13 @@ int end_receive(MPI_Request* request, MPI_Status* status) {
   return is_inside_host() ? host.Request_free(request) : host.Wait(request, status);
 }
 
-PointToPoint calls() {
+}  // namespace
+
+PointToPoint calls_of_host() {
   return {host.Isend, host.Irecv, test, host.Cancel, host.Request_free, end_receive, host.Error_class};
 }
 
-/// Of the same ranks in the same order. Of its group: a duplicate would have the program's attributes copied, which it would
+/// Of its group: a duplicate would have the program's attributes copied, which it would
 /// see, and for a split the ranks have to tell each other where they belong. But MPICH 5.0 leaves a message at a rank that is
 /// left out of a grid when another is made of the group of that, and a later collective of that rank takes it for its own.
 int make_another(MPI_Comm communicator, MPI_Comm& made) {
@@ -43,8 +45,6 @@ int make_another(MPI_Comm communicator, MPI_Comm& made) {
   host.Group_free(&all);
   return error;
 }
-
-}  // namespace
 
 int largest_tag() {
   int* value = nullptr;
@@ -101,13 +101,13 @@ SpanningState::SpanningState(MPI_Comm communicator, SpanningState& of) : nodes_(
 }
 
 void SpanningState::set_inside(Communicator& inside) {
-  const int lanes = nodes_->most_places();
-  const network::Parameters& network = job()->knowledge.network;
-  const Unasked unasked{static_cast<std::size_t>(network.unasked_bytes),
-                        static_cast<std::size_t>(network.pieces_instead_of_asking(lanes))};
-  blocking_channel_.emplace(messages_->get(), calls(), lanes, tags_, unasked);
+  if (!blocking_channel_) {
+    const int lanes = nodes_->most_places();
+    const Unasked unasked = unasked_of(job()->knowledge.network, lanes);
+    for (std::unique_ptr<network::Channel>* const each : {&blocking_channel_, &pending_channel_})
+      *each = std::make_unique<NetworkChannel>(messages_->get(), calls_of_host(), lanes, tags_, unasked);
+  }
   blocking_.emplace(Spanning{inside, *nodes_, *blocking_channel_, rank_});
-  pending_channel_.emplace(messages_->get(), calls(), lanes, tags_, unasked);
   pending_.emplace(Spanning{inside, *nodes_, *pending_channel_, rank_});
 }
 

@@ -16,6 +16,12 @@ namespace tutti::mpi {
 /// MPI_TAG_UB.
 int largest_tag();
 
+/// A communicator of the same ranks in the same order, without the program's attributes. Collective over `communicator`;
+/// returns a code of the host.
+int make_another(MPI_Comm communicator, MPI_Comm& made);
+/// What a channel calls.
+PointToPoint calls_of_host();
+
 /// A communicator of the host for messages of ours alone, with the ranks of another one.
 class MessageCommunicator {
  public:
@@ -50,6 +56,13 @@ class SpanningState {
   /// For one persistent call: the same ranks, and tags of its own on a communicator that such calls share. Collective over
   /// `communicator`, whose state `of` is.
   SpanningState(MPI_Comm communicator, SpanningState& of);
+  /// With channels that somebody else has made.
+  SpanningState(std::shared_ptr<const network::Nodes> nodes, int rank, std::unique_ptr<network::Channel> blocking,
+                std::unique_ptr<network::Channel> pending)
+      : nodes_(std::move(nodes)),
+        rank_(rank),
+        blocking_channel_(std::move(blocking)),
+        pending_channel_(std::move(pending)) {}
   SpanningState(const SpanningState&) = delete;
   SpanningState& operator=(const SpanningState&) = delete;
 
@@ -72,7 +85,7 @@ class SpanningState {
   std::shared_ptr<MessageCommunicator> messages_;
   std::shared_ptr<MessageCommunicator> of_persistent_calls_;  ///< the last one, which still has tags
   Tags tags_;
-  std::optional<NetworkChannel> blocking_channel_, pending_channel_;
+  std::unique_ptr<network::Channel> blocking_channel_, pending_channel_;
   std::optional<Spanning> blocking_, pending_;
 };
 

@@ -84,5 +84,5 @@
 
 // Our own, whose names begin with tutti_: for the benchmark, the tests and libtutti-comm.
 #define TUTTI_OWN_FUNCTIONS(X) X(last_choice) X(set_choice) X(predict) X(origin)                                  \
-  X(splits_by_hardware) X(hw_resource_info) X(network_distance)
+  X(splits_by_hardware) X(hw_resource_info) X(network_distance) X(teams)
 // clang-format on

@@ -112,6 +112,7 @@ struct Knowledge {
   UserChoice user_between_nodes = {};
   network::Parameters network = {};
   std::string network_source = "shipped values";  ///< where those between nodes are from, in words
+  bool has_host = true;                           ///< there is a host that could carry a call out instead
 
   const UserChoice& user_of(const Shape& shape) const { return shape.spans_nodes() ? user_between_nodes : user; }
 };
@@ -182,6 +183,7 @@ Chosen<Arguments> choose_by_table(std::string_view collective, std::span<const A
   const TableEntry* entry = knowledge.table ? knowledge.table->find(collective, shape) : nullptr;
   if (!entry || !user.allows(collective, entry->algorithm)) return chosen;
   if (entry->algorithm == host_algorithm) {
+    if (!knowledge.has_host) return chosen;
     chosen.reason = Reason::table;
     return chosen;
   }
@@ -260,7 +262,7 @@ Chosen<Arguments> choose(std::string_view collective, std::span<const Algorithm<
   Chosen<Arguments> best = cheapest(true);
   best.refused_entry = by_table.refused_entry;
   if (user.mentions(collective)) best.reason = Reason::user;
-  const bool may_be_hosts = user.allows(collective, host_algorithm);
+  const bool may_be_hosts = knowledge.has_host && user.allows(collective, host_algorithm);
   if (may_be_hosts && gathers_too_much(best, shape, knowledge)) {
     best.algorithm = nullptr;
     return best;

@@ -157,6 +157,8 @@ void learn_predefined() {
   learn_operators();
 }
 
+constinit thread_local bool HostOutOfReach::here = false;
+
 const TypeInfo* type_info(MPI_Datatype datatype, TypeInfo& room) {
   struct Found {
     std::uintptr_t key = 0;
@@ -171,7 +173,7 @@ const TypeInfo* type_info(MPI_Datatype datatype, TypeInfo& room) {
     last = {key, &found->second};  // predefined types are never freed
     return last.info;
   }
-  if (!known_to_host(datatype)) return nullptr;
+  if (HostOutOfReach::is() || !known_to_host(datatype)) return nullptr;
   // Not MPI_Type_size, whose int is too small for some: peers may describe the same bytes by several smaller elements.
   MPI_Count size = 0;
   MPI_Aint lower = 0, extent = 0, true_lower = 0, true_extent = 0;
@@ -189,7 +191,7 @@ OperatorInfo operator_info(MPI_Op operation) {
   if (key_of(operation) == 0 || operation == MPI_OP_NULL) return {};
   const auto found = predefined_operators().find(key_of(operation));
   if (found != predefined_operators().end()) return {OperatorKind::predefined, found->second};
-  if (operation == MPI_REPLACE || operation == MPI_NO_OP) return {};
+  if (HostOutOfReach::is() || operation == MPI_REPLACE || operation == MPI_NO_OP) return {};
   return {OperatorKind::user, {}};
 }
 

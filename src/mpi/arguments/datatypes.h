@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <utility>
 
 #include "mpi/host.h"
 #include "reduction/reduction.h"
@@ -18,6 +19,21 @@ struct TypeInfo {
 
 /// Fills the table of predefined types and operators. After the host's MPI_Init.
 void learn_predefined();
+
+/// While it lives, and `is` is true, this thread may not call the host: it has no types and operators but predefined ones.
+class HostOutOfReach {
+ public:
+  explicit HostOutOfReach(bool is) : before_(std::exchange(here, here || is)) {}
+  ~HostOutOfReach() { here = before_; }
+  HostOutOfReach(const HostOutOfReach&) = delete;
+  HostOutOfReach& operator=(const HostOutOfReach&) = delete;
+
+  static bool is() { return here; }
+
+ private:
+  static constinit thread_local bool here;
+  const bool before_;
+};
 
 /// Null if the handle is null or the host does not know it: then the call is the host's, to report the error. Of
 /// predefined types what never changes, of others `room`: nothing that a call out of a wait of this one could overwrite.

@@ -4,6 +4,7 @@
 #include "mpi/arguments/datatypes.h"
 #include "mpi/arguments/device_memory.h"
 #include "mpi/functions/collective_function.h"
+#include "mpi/teams/team_function.h"
 
 namespace tutti::mpi {
 
@@ -64,6 +65,11 @@ struct Barrier {
 void add_bcast(OurFunctions& functions) {
   TUTTI_COLLECTIVE(Bcast, Ibcast, Bcast);
   TUTTI_COLLECTIVE_WITHOUT_COUNTS(Barrier, Ibarrier, Barrier);
+}
+
+void add_bcast(TUTTI_Team_functions& functions) {
+  TUTTI_TEAM_COLLECTIVE(bcast, Bcast, Bcast);
+  TUTTI_TEAM_COLLECTIVE(barrier, Barrier, Barrier);
 }
 
 }  // namespace tutti::mpi

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "mpi/functions/collective_function.h"
+#include "mpi/teams/team_function.h"
 
 namespace tutti::mpi {
 
@@ -267,6 +268,23 @@ void add_blocks(OurFunctions& functions) {
   TUTTI_COLLECTIVE(Neighbor_alltoall, Ineighbor_alltoall, OfBlocks<NeighborAlltoallCall>);
   TUTTI_COLLECTIVE(Neighbor_alltoallv, Ineighbor_alltoallv, OfBlocks<NeighborAlltoallCall>);
   TUTTI_COLLECTIVE(Neighbor_alltoallw, Ineighbor_alltoallw, OfBlocks<NeighborAlltoallCall>);
+}
+
+void add_blocks(TUTTI_Team_functions& functions) {
+  TUTTI_TEAM_COLLECTIVE(scatter, Scatter, OfBlocks<ScatterCall>);
+  TUTTI_TEAM_COLLECTIVE(scatterv, Scatterv, OfBlocks<ScatterCall>);
+  TUTTI_TEAM_COLLECTIVE(scatterv_c, Scatterv, OfBlocks<ScatterCall>);
+  TUTTI_TEAM_COLLECTIVE(gather, Gather, OfBlocks<GatherCall>);
+  TUTTI_TEAM_COLLECTIVE(gatherv, Gatherv, OfBlocks<GatherCall>);
+  TUTTI_TEAM_COLLECTIVE(gatherv_c, Gatherv, OfBlocks<GatherCall>);
+  TUTTI_TEAM_COLLECTIVE(allgather, Allgather, OfBlocks<AllgatherCall>);
+  TUTTI_TEAM_COLLECTIVE(allgatherv, Allgatherv, OfBlocks<AllgatherCall>);
+  TUTTI_TEAM_COLLECTIVE(allgatherv_c, Allgatherv, OfBlocks<AllgatherCall>);
+  TUTTI_TEAM_COLLECTIVE(alltoall, Alltoall, OfBlocks<AlltoallCall>);
+  TUTTI_TEAM_COLLECTIVE(alltoallv, Alltoallv, OfBlocks<AlltoallCall>);
+  TUTTI_TEAM_COLLECTIVE(alltoallv_c, Alltoallv, OfBlocks<AlltoallCall>);
+  TUTTI_TEAM_COLLECTIVE(alltoallw, Alltoallw, OfBlocks<AlltoallCall>);
+  TUTTI_TEAM_COLLECTIVE(alltoallw_c, Alltoallw, OfBlocks<AlltoallCall>);
 }
 
 }  // namespace tutti::mpi

@@ -19,6 +19,7 @@
 #include "mpi/arguments/recent.h"
 #include "mpi/errors.h"
 #include "mpi/functions/collective_function.h"
+#include "mpi/teams/team_function.h"
 #include "reduction/fold.h"
 #include "reduction/members.h"
 
@@ -464,6 +465,16 @@ void add_reductions(OurFunctions& functions) {
   TUTTI_COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block, ReduceScatterBlock);
   TUTTI_COLLECTIVE(Scan, Iscan, ScanOrExscan<false>);
   TUTTI_COLLECTIVE(Exscan, Iexscan, ScanOrExscan<true>);
+}
+
+void add_reductions(TUTTI_Team_functions& functions) {
+  TUTTI_TEAM_COLLECTIVE(reduce, Reduce, Reduce);
+  TUTTI_TEAM_COLLECTIVE(allreduce, Allreduce, Allreduce);
+  TUTTI_TEAM_COLLECTIVE(reduce_scatter, Reduce_scatter, ReduceScatter);
+  TUTTI_TEAM_COLLECTIVE(reduce_scatter_c, Reduce_scatter, ReduceScatter);
+  TUTTI_TEAM_COLLECTIVE(reduce_scatter_block, Reduce_scatter_block, ReduceScatterBlock);
+  TUTTI_TEAM_COLLECTIVE(scan, Scan, ScanOrExscan<false>);
+  TUTTI_TEAM_COLLECTIVE(exscan, Exscan, ScanOrExscan<true>);
 }
 
 }  // namespace tutti::mpi

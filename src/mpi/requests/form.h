@@ -83,9 +83,11 @@ class Nonblocking {
  public:
   static constexpr bool is_pending = true;
 
+  /// What makes the call go on: whatever the rank does, also in the host, or what it waits in by us.
+  enum class Driven { always, by_waits };
   /// state: of `communicator`, with collectives.
-  Nonblocking(MPI_Comm communicator, CommunicatorState& state)
-      : state_(state), request_(std::make_unique<Request>(communicator, state)) {}
+  Nonblocking(MPI_Comm communicator, CommunicatorState& state, Driven driven = Driven::always)
+      : state_(state), request_(std::make_unique<Request>(communicator, state)), driven_(driven) {}
 
   Collectives* collectives(MPI_Comm) const { return state_.collectives.get(); }
   /// Null where the other ranks would have to be asked, who may not be there. It is the same on all of them.
@@ -106,7 +108,7 @@ class Nonblocking {
   static void keep_type_to_send(MPI_Datatype) {}
   /// False where nobody could run it while the rank waits in the host.
   bool runs_operator(MPI_Op operation) {
-    if (!host_can_be_hooked()) return refuse(Refusal::operation);
+    if (driven_ == Driven::always && !host_can_be_hooked()) return refuse(Refusal::operation);
     request_->handles().keep_operator(operation);
     request_->runs_operators();
     return true;
@@ -143,6 +145,7 @@ class Nonblocking {
  private:
   CommunicatorState& state_;
   std::unique_ptr<Request> request_;
+  Driven driven_;
 };
 
 /// The call is made ready, and started by MPI_Start, again and again.

@@ -145,6 +145,7 @@ class Request {
  private:
   friend class Requests;
   friend class RequestList;
+  friend class TeamThread;
 
   struct AnyKept {
     virtual ~AnyKept() = default;

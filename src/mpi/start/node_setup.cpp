@@ -248,7 +248,7 @@ std::unique_ptr<Job> start_job() {
   if (!node.settings.ranks_per_node.empty()) share_cores_of_machine(node, cards_of_machine(world_rank, all));
   judge_shared_caches(node, all);
   job->host_turn = start_host_turn();
-  set_up_waiting(node, here, job->host_turn);
+  job->watch = set_up_waiting(node, here, job->host_turn);
   check_hierarchy(node);
   gather_knowledge(*job, all, contribution);
   job->spans_nodes = selection::spans_nodes(node.settings.internode, job->network);

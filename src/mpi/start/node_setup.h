@@ -13,6 +13,7 @@
 #include "mpi/start/node_ranks.h"
 #include "mpi/start/sources.h"
 #include "mpi/start/xpmem_setup.h"
+#include "mpi/wait/peer_watch.h"
 #include "partitioned/announcements.h"
 #include "selection/machine.h"
 
@@ -38,6 +39,7 @@ struct Job {
   std::unique_ptr<messages::Messages> messages;  ///< null: all are the host's (TUTTI_MESSAGES)
   XpmemShare xpmem;                              ///< with a segment if the ranks of the node have agreed on it
   MPI_Request host_turn = MPI_REQUEST_NULL;
+  PeerWatch* watch = nullptr;     ///< of the node's processes
   bool threads_may_call = false;  ///< on all ranks, any thread may call the host at any time
   bool active = false;            ///< false: every collective goes to the host
   bool all_take_part = false;     ///< every rank of MPI_COMM_WORLD has the library, and the user wants it

@@ -51,7 +51,7 @@ void end_host_turn(MPI_Request& host_turn) {
   host.Wait(&host_turn, MPI_STATUS_IGNORE);
 }
 
-void set_up_waiting(Node& node, const NodeRanks& here, MPI_Request host_turn) {
+sync::WaitOptions wait_options_of(const Node& node) {
   sync::WaitOptions options;
   using Mode = sync::WaitOptions::Mode;
   const std::string& wait = node.settings.wait;
@@ -66,6 +66,12 @@ void set_up_waiting(Node& node, const NodeRanks& here, MPI_Request host_turn) {
   options.spin = node.oversubscribed && wait != "spin" ? 1 : static_cast<unsigned>(node.settings.spin);
   options.rank = node.rank;
   options.report_after = std::chrono::nanoseconds(static_cast<std::int64_t>(node.settings.timeout * 1e9));
+  options.serve = [requests = node.requests.get()] { return requests->serve(); };
+  return options;
+}
+
+PeerWatch* set_up_waiting(Node& node, const NodeRanks& here, MPI_Request host_turn) {
+  sync::WaitOptions options = wait_options_of(node);
   for (const memory::Peer& peer : node.peers)
     options.doorbells.push_back(&reinterpret_cast<ArenaHeader*>(peer.arena)->doorbell);
   options.host_progress = [host_turn] {
@@ -94,9 +100,9 @@ void set_up_waiting(Node& node, const NodeRanks& here, MPI_Request host_turn) {
                   static_cast<unsigned long long>(reason.sequence),
                   static_cast<unsigned long long>(reason.party ? reason.party->identity() : 0), remark.c_str());
   };
-  options.serve = [requests = node.requests.get()] { return requests->serve(); };
   node.waiter = sync::make_waiter(std::move(options));
   node.requests->waiter = node.waiter.get();
+  return watch;
 }
 
 }  // namespace tutti::mpi

@@ -4,6 +4,8 @@
 #include "engine/node.h"
 #include "mpi/mpi_header.h"
 #include "mpi/start/node_ranks.h"
+#include "mpi/wait/peer_watch.h"
+#include "sync/waiter.h"
 
 namespace tutti::mpi {
 
@@ -11,8 +13,11 @@ namespace tutti::mpi {
 MPI_Request start_host_turn();
 void end_host_turn(MPI_Request& host_turn);
 
+/// By the settings: what follows the spinning, and for how many polls that goes on.
+sync::WaitOptions wait_options_of(const Node& node);
+
 /// Makes node.waiter, which gives the host its turn, reports long waits (TUTTI_TIMEOUT) and ends the job when a peer
-/// has died; begins to watch for that. The peers' arenas are mapped. The node lives until the process ends.
-void set_up_waiting(Node& node, const NodeRanks& here, MPI_Request host_turn);
+/// has died; begins to watch for that, and returns who does. The peers' arenas are mapped. The node lives until the process ends.
+PeerWatch* set_up_waiting(Node& node, const NodeRanks& here, MPI_Request host_turn);
 
 }  // namespace tutti::mpi

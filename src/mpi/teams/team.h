@@ -1,0 +1,148 @@
+// A team as a process has it, and as each of its threads does. What programs call is in functions.cpp.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "mpi/communicators.h"
+#include "mpi/requests/request.h"
+#include "teams/seats.h"
+#include "topology/machine.h"
+
+namespace tutti::mpi {
+
+class Team;
+
+/// Where only the main thread may call the host: what others need of it they ask, and it does that while it is in calls of
+/// the team.
+class MainThread {
+ public:
+  /// part() is carried out by the main thread. Throws what that throws.
+  template <class Part>
+  void carry_out(Part& part) {
+    Asked asked{[](void* context) { (*static_cast<Part*>(context))(); }, &part};
+    wait_for(asked);
+  }
+  /// To be called by it: does what it is asked.
+  void serve();
+
+ private:
+  struct Asked {
+    void (*run)(void* context);
+    void* context;
+    std::exception_ptr thrown = nullptr;
+    std::atomic<bool> is_done{false};
+  };
+  void wait_for(Asked& asked);
+
+  std::mutex mutex_;
+  std::vector<Asked*> asked_;
+  std::atomic<bool> any_{false};
+};
+
+/// One thread's part in a team. Only the thread that has attached touches it.
+class TeamThread {
+ public:
+  TeamThread(Team& team, int number, int rank, int place) : number(number), rank(rank), place(place), team_(team) {}
+
+  /// What it needs for collectives, when its number is taken for the first time. False if that of another one on the node
+  /// has failed, or this one's.
+  bool build();
+  bool is_built() const { return is_built_; }
+
+  Team& team() const { return team_; }
+  Node& node() const { return *node_; }
+  CommunicatorState& state() const { return *state_; }
+  /// The thread that has attached may ask the host to go on, and post messages.
+  bool may_call_host = false;
+  std::atomic<bool> is_attached{false};
+
+  /// Around each blocking call of it, or start of one.
+  void begin_call();
+  void end_call();
+  /// Behind a blocking call, however it has ended.
+  void count_call();
+
+  /// Nonblocking collectives that are under way.
+  void start(Request& request);
+  /// Does what can be done by now for all of them.
+  void drive();
+  bool has_requests() const { return !under_way_.empty(); }
+  /// The program has asked about one, and may ask again at once.
+  void asked_in_vain();
+
+  /// Nonblocking ones of a team that spans nodes go on by messages, at any time.
+  bool may_start() const;
+
+  const int number;  ///< of its process
+  const int rank;    ///< in the team
+  const int place;   ///< among those on its node
+
+ private:
+  sync::WaitOptions wait_options();
+  std::unique_ptr<SpanningState> spanning();
+
+  Team& team_;
+  bool is_built_ = false;
+  bool is_driving_ = false;
+  unsigned asked_ = 0;
+  std::unique_ptr<Node> node_;
+  std::unique_ptr<CommunicatorState> state_;
+  RequestList under_way_;
+  std::atomic<std::uint64_t> calls_{0};  ///< blocking ones that it has left
+};
+
+class Team {
+ public:
+  /// Collective over `comm`. Sets `code` if there is none, on all processes alike.
+  static std::unique_ptr<Team> create(MPI_Comm comm, int threads, int& code);
+  ~Team();
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+  MPI_Comm communicator() const { return communicator_; }
+  int size() const { return static_cast<int>(process_of_.size()); }
+  int process_of(int rank) const { return process_of_[static_cast<std::size_t>(rank)]; }
+  int thread_of(int rank) const { return rank - first_rank_[static_cast<std::size_t>(process_of(rank))]; }
+  /// Among the ranks of its node; -1 if that is not the node of `seen_from`.
+  int place_on_node(int rank, int seen_from) const;
+  bool spans_nodes() const { return nodes_->count() > 1; }
+  /// Threads of this process.
+  int threads() const { return static_cast<int>(threads_.size()); }
+  TeamThread& thread(int number) { return *threads_[static_cast<std::size_t>(number)]; }
+  const teams::Members& members() const { return members_; }
+  /// Messages between nodes are left to the main thread; null where each thread has its own.
+  MainThread* main_thread() { return main_thread_.get(); }
+  bool main_thread_is_there() const;
+
+ private:
+  friend class TeamThread;
+  /// What a process tells the others.
+  struct Told;
+
+  Team() = default;
+  bool agree(MPI_Comm comm, int threads, int& code);
+  void group(const std::vector<Told>& all, int self);
+  bool share(const std::vector<Told>& all, int self, int& code);
+
+  MPI_Comm communicator_ = MPI_COMM_NULL;  ///< of its own, with the error handler of what it was made of
+  std::vector<int> process_of_;            ///< by rank
+  std::vector<int> first_rank_;            ///< by process
+  std::vector<int> node_process_;          ///< by process on this node: its number in the communicator
+  Node own_node_;                          ///< where this process shares no memory with others: settings and an arena
+  const Node* process_node_ = nullptr;
+  topology::Machine machine_;
+  teams::Members members_;
+  selection::Knowledge knowledge_;
+  std::shared_ptr<const network::Nodes> nodes_;
+  std::vector<MPI_Comm> message_communicators_;  ///< between nodes: by the number of the thread that receives
+  std::unique_ptr<MainThread> main_thread_;
+  std::vector<std::unique_ptr<TeamThread>> threads_;
+};
+
+}  // namespace tutti::mpi
