@@ -271,7 +271,8 @@ Chosen<Arguments> choose(std::string_view collective, std::span<const Algorithm<
   // What the user asked for is not eligible here: the best of the others, on every rank alike.
   Chosen<Arguments> other = cheapest(false);
   other.refused_entry = by_table.refused_entry;
-  if (user.mentions(collective)) other.reason = Reason::refused;
+  const bool wants_host = !knowledge.has_host && user.allows(collective, host_algorithm);
+  if (user.mentions(collective) && !wants_host) other.reason = Reason::refused;
   return other;
 }
 

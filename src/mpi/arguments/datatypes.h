@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <optional>
-#include <utility>
 
 #include "mpi/host.h"
 #include "reduction/reduction.h"
@@ -23,8 +22,12 @@ void learn_predefined();
 /// While it lives, and `is` is true, this thread may not call the host: it has no types and operators but predefined ones.
 class HostOutOfReach {
  public:
-  explicit HostOutOfReach(bool is) : before_(std::exchange(here, here || is)) {}
-  ~HostOutOfReach() { here = before_; }
+  explicit HostOutOfReach(bool is) : begins_(is && !here) {
+    if (begins_) here = true;
+  }
+  ~HostOutOfReach() {
+    if (begins_) here = false;
+  }
   HostOutOfReach(const HostOutOfReach&) = delete;
   HostOutOfReach& operator=(const HostOutOfReach&) = delete;
 
@@ -32,7 +35,7 @@ class HostOutOfReach {
 
  private:
   static constinit thread_local bool here;
-  const bool before_;
+  const bool begins_;
 };
 
 /// Null if the handle is null or the host does not know it: then the call is the host's, to report the error. Of

@@ -64,10 +64,20 @@ class Blocking {
   template <class Arguments, class Before, class After>
   bool run(MPI_Comm communicator, Collectives& collectives, const Arguments& arguments, const Shown& shown,
            bool too_long, Before&& before, After&& after) {
+    return carry_out(communicator, collectives, arguments, too_long, before, after, [&](const Collectives::Done& done) {
+      remember(collectives, shown.buffer, shown.bytes, done.lends_copies);
+    });
+  }
+
+ protected:
+  /// The same; told: what is to be remembered of it.
+  template <class Arguments, class Before, class After, class Told>
+  bool carry_out(MPI_Comm communicator, Collectives& collectives, const Arguments& arguments, bool too_long,
+                 Before&& before, After&& after, const Told& told) {
     const int code = before();
     const Collectives::Done done = without_return(communicator, [&] { return collectives.call(arguments); });
     if (!carried_out(done)) return false;
-    remember(collectives, shown.buffer, shown.bytes, done.lends_copies);
+    told(done);
     code_ = after(code);
     if (done.truncated || too_long) [[unlikely]]
       throw TooLittleRoom();

@@ -42,13 +42,6 @@ class ExistingTeams {
 };
 ExistingTeams& existing_teams = *new ExistingTeams;  // threads may end after everything else
 
-struct Attachment {
-  const Team* team = nullptr;
-  TeamThread* thread = nullptr;
-};
-/// What the calling thread is attached to, and what it has used last.
-constinit thread_local Attachment last;
-
 /// A thread that ends while it is attached never comes to what the others wait for.
 struct AttachedTo {
   std::vector<Attachment> all;
@@ -67,17 +60,6 @@ struct AttachedTo {
 AttachedTo& attached_to() {
   static thread_local AttachedTo those;
   return those;
-}
-
-TeamThread* attached(const Team* team) {
-  if (last.team == team) [[likely]]
-    return last.thread;
-  for (const Attachment& each : attached_to().all) {
-    if (each.team != team) continue;
-    last = each;
-    return each.thread;
-  }
-  return nullptr;
 }
 
 int wrong(MPI_Comm communicator, int code, const char* function, const std::string& what) {
@@ -129,10 +111,11 @@ int attach(TUTTI_Team handle, int number) {
   host.Query_thread(&level);
   if (level != MPI_THREAD_MULTIPLE) host.Is_thread_main(&is_main);
   thread.may_call_host = level == MPI_THREAD_MULTIPLE || is_main;
+  thread.gives_turns = level == MPI_THREAD_MULTIPLE ? number == 0 : thread.may_call_host;
   bool failed = false;
   const int code = code_of(function, failed, [&] {
     if (thread.is_built() || thread.build()) {
-      attached_to().all.push_back(last = {team, &thread});
+      attached_to().all.push_back(last_attachment = {team, &thread});
       return static_cast<int>(MPI_SUCCESS);
     }
     return static_cast<int>(MPI_ERR_NO_MEM);
@@ -150,7 +133,7 @@ int detach(TUTTI_Team handle) {
     return wrong(team->communicator(), MPI_ERR_ARG, "TUTTI_Team_detach",
                  "this thread has nonblocking collectives under way (TUTTI_Wait)");
   std::erase_if(attached_to().all, [team](const Attachment& each) { return each.team == team; });
-  last = {};
+  last_attachment = {};
   thread->is_attached.store(false, std::memory_order_release);
   return MPI_SUCCESS;
 }
@@ -171,7 +154,7 @@ int free_team(TUTTI_Team* handle) {
                  std::to_string(any) + " threads are still attached (TUTTI_Team_detach)");
   *handle = TUTTI_TEAM_NULL;
   existing_teams.remove(team);
-  last = {};
+  last_attachment = {};
   delete team;
   return MPI_SUCCESS;
 }
@@ -249,7 +232,16 @@ TUTTI_Team_functions make_functions() {
 
 }  // namespace
 
-TeamCall::TeamCall(TUTTI_Team team, const char* function) : thread_(attached(team_of(team))), function_(function) {}
+constinit thread_local Attachment last_attachment;
+
+TeamThread* find_attached(const Team* team) {
+  for (const Attachment& each : attached_to().all) {
+    if (each.team != team) continue;
+    last_attachment = each;
+    return each.thread;
+  }
+  return nullptr;
+}
 
 bool TeamCall::Starting::start(TUTTI_Request* handle) {
   last_call = {};

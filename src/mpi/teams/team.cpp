@@ -328,6 +328,9 @@ bool Team::main_thread_is_there() const {
 
 bool TeamThread::build() {
   teams::Seat& seat = team_.members_.seat(place);
+  communicator_ = team_.communicator_;
+  is_alone_ = team_.size() == 1;
+  leaves_with_others_ = team_.main_thread() != nullptr;
   sync::WaitOptions first;
   first.mode = sync::WaitOptions::Mode::yield;
   first.rank = place;
@@ -379,28 +382,17 @@ std::unique_ptr<SpanningState> TeamThread::spanning() {
   return std::make_unique<SpanningState>(team_.nodes_, rank, channel(), channel());
 }
 
-void TeamThread::begin_call() {
-  drive();
-  if (may_call_host && job()) requests.drive();
-}
-
-void TeamThread::end_call() {
-  last_call = {};
-  if (may_call_host && job()) host_turns.after_call();
-}
-
-void TeamThread::count_call() {
+void TeamThread::wait_for_others() {
   const std::uint64_t mine = calls_.load(std::memory_order_relaxed) + 1;
   calls_.store(mine, std::memory_order_release);
-  MainThread* const main = team_.main_thread();
-  if (!main || !may_call_host) return;
+  if (!may_call_host) return;
   // Until all threads of the process have left the call, too, since nobody else has their messages go on.
   for (int other = 0; other < team_.threads(); ++other) {
     const TeamThread& each = team_.thread(other);
     const teams::Seat& seat = team_.members_.seat(each.place);
     while (each.calls_.load(std::memory_order_acquire) < mine &&
            seat.standing.load(std::memory_order_acquire) != teams::Seat::gone) {
-      main->serve();
+      team_.main_thread()->serve();
       sched_yield();
     }
   }

@@ -11,6 +11,8 @@
 
 #include "mpi/communicators.h"
 #include "mpi/requests/request.h"
+#include "mpi/requests/requests.h"
+#include "mpi/wait/host_turns.h"
 #include "teams/seats.h"
 #include "topology/machine.h"
 
@@ -45,8 +47,8 @@ class MainThread {
   std::atomic<bool> any_{false};
 };
 
-/// One thread's part in a team. Only the thread that has attached touches it.
-class TeamThread {
+/// One thread's part in a team. Only the thread that has attached touches it; what others write lies in other lines.
+class alignas(sync::line_bytes) TeamThread {
  public:
   TeamThread(Team& team, int number, int rank, int place) : number(number), rank(rank), place(place), team_(team) {}
 
@@ -56,15 +58,25 @@ class TeamThread {
   bool is_built() const { return is_built_; }
 
   Team& team() const { return team_; }
+  // What each call asks of the team.
+  MPI_Comm communicator() const { return communicator_; }
+  bool is_alone() const { return is_alone_; }
   Node& node() const { return *node_; }
   CommunicatorState& state() const { return *state_; }
   /// The thread that has attached may ask the host to go on, and post messages.
   bool may_call_host = false;
+  /// It is the one of its process that gives the host its turn in calls of teams: others would wait for it in the host.
+  bool gives_turns = false;
   std::atomic<bool> is_attached{false};
 
   /// Around each blocking call of it, or start of one.
-  void begin_call();
-  void end_call();
+  void begin_call() {
+    if (has_requests()) drive();
+    if (may_call_host) requests.drive();
+  }
+  void end_call() const {
+    if (gives_turns) host_turns.after_call();
+  }
   /// Behind a blocking call, however it has ended.
   void count_call();
 
@@ -84,10 +96,14 @@ class TeamThread {
   const int place;   ///< among those on its node
 
  private:
+  void wait_for_others();
   sync::WaitOptions wait_options();
   std::unique_ptr<SpanningState> spanning();
 
   Team& team_;
+  MPI_Comm communicator_ = MPI_COMM_NULL;
+  bool is_alone_ = false;
+  bool leaves_with_others_ = false;  ///< by wait_for_others()
   bool is_built_ = false;
   bool is_driving_ = false;
   unsigned asked_ = 0;
@@ -144,5 +160,22 @@ class Team {
   std::unique_ptr<MainThread> main_thread_;
   std::vector<std::unique_ptr<TeamThread>> threads_;
 };
+
+inline void TeamThread::count_call() {
+  if (leaves_with_others_) [[unlikely]]
+    wait_for_others();
+}
+
+/// What a thread is attached to.
+struct Attachment {
+  const Team* team = nullptr;
+  TeamThread* thread = nullptr;
+};
+/// What the calling thread has used last, and what it is attached to; null if it is not.
+extern constinit thread_local Attachment last_attachment;
+TeamThread* find_attached(const Team* team);
+inline TeamThread* attached(const Team* team) {
+  return last_attachment.team == team && team ? last_attachment.thread : find_attached(team);
+}
 
 }  // namespace tutti::mpi

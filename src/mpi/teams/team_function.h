@@ -32,6 +32,12 @@ class OnTeam : public Blocking {
     return refuse(count == 0 ? Refusal::nothing : Refusal::arguments);
   }
 
+  template <class Arguments, class Before, class After>
+  bool run(MPI_Comm communicator, Collectives& collectives, const Arguments& arguments, const Shown&, bool too_long,
+           Before&& before, After&& after) {
+    return carry_out(communicator, collectives, arguments, too_long, before, after, [](const Collectives::Done&) {});
+  }
+
  private:
   TeamThread& thread_;
 };
@@ -39,7 +45,8 @@ class OnTeam : public Blocking {
 /// A call of a team's function by a thread.
 class TeamCall {
  public:
-  explicit TeamCall(TUTTI_Team team, const char* function);
+  TeamCall(TUTTI_Team team, const char* function)
+      : thread_(attached(reinterpret_cast<const Team*>(team))), function_(function) {}
 
   /// describe(form): false if the call cannot be carried out. Returns a code of the host, after the error handler.
   template <class Describe>
@@ -61,8 +68,8 @@ class TeamCall {
       return describe(static_cast<Nonblocking&>(form)) && form.start(handle);
     });
   }
-  MPI_Comm communicator() const { return thread_->team().communicator(); }
-  bool is_alone() const { return thread_ && thread_->team().size() == 1; }
+  MPI_Comm communicator() const { return thread_->communicator(); }
+  bool is_alone() const { return thread_ && thread_->is_alone(); }
 
  private:
   class Starting : public Nonblocking {

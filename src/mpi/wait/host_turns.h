@@ -3,10 +3,13 @@
 
 #include <atomic>
 
+#include "sync/flag.h"
+
 namespace tutti::mpi {
 
-/// A process has one. Counts calls; that threads which call at the same time may count one for two does no harm.
-class HostTurns {
+/// A process has one. Counts calls; that threads which call at the same time may count one for two does no harm. Nothing else
+/// lies in its line, which changes in every call.
+class alignas(sync::line_bytes) HostTurns {
  public:
   /// To be called at the end of each call that the library has carried out without the host.
   void after_call() {
