@@ -192,7 +192,7 @@ void Simulator::run(const std::function<void(int)>& body) {
   main_thread_ = sanitizer::Thread::current();
   sanitizer::release(this);
   while (over_ < ranks() && !failure_) {
-    if (ready_ == 0 && !later() && !wake_all()) {
+    if (ready_ == 0 && !later()) {
       give_up("nobody can go on");
       break;
     }
@@ -292,8 +292,9 @@ bool Simulator::pause(const std::string& waits_for) {
   Rank& rank = running();
   rank.waits_for = waits_for;
   // Others may have been there between the looks of one poll.
-  const bool is_changed = std::any_of(rank.looks.begin(), rank.looks.end(),
-                                      [](const Look& look) { return value_of(look.word, look.bytes) != look.value; });
+  const bool is_changed = has_missed() || std::any_of(rank.looks.begin(), rank.looks.end(), [](const Look& look) {
+                            return value_of(look.word, look.bytes) != look.value;
+                          });
   if (is_changed || rank.looks_at_clock) {
     if (!is_changed) waits_for_time();
     rank.looks.clear();
@@ -353,8 +354,7 @@ void Simulator::changed(const void* word) {
   for (const int rank : all) unpark(rank);
 }
 
-/// All look again, after some time. False if that has been in vain too often.
-bool Simulator::wake_all() {
+bool Simulator::later() {
   quiet_rounds_ = changes_ == quiet_changes_ ? quiet_rounds_ + 1 : 1;
   quiet_changes_ = changes_;
   if (quiet_rounds_ > quiet_rounds_max) return false;

@@ -117,14 +117,17 @@ class Simulator {
   virtual void became_ready(int rank) = 0;
   /// Who has asked for the time has nothing else to do.
   virtual void waits_for_time() = 0;
+  /// Whether something has happened since the current rank's last pause that is no store of a word that it looked at.
+  virtual bool has_missed() { return false; }
   /// The current rank waits from now on.
   virtual void parks() {}
   /// All have met.
   virtual void all_met() {}
-  /// If all wait, whether somebody goes on by himself when it is time.
-  virtual bool later() { return false; }
+  /// If all wait, whether somebody goes on when it is time. Here all look again, after some time; false if that has been
+  /// in vain too often.
+  virtual bool later();
   /// So long nobody has had anything to do.
-  virtual void sleep(std::uint64_t nanoseconds) = 0;
+  virtual void sleep(std::uint64_t /*nanoseconds*/) {}
 
   /// Lets another rank run; the current one stays ready.
   void give_way();
@@ -144,7 +147,6 @@ class Simulator {
   void looks_at(const void* word, std::size_t bytes, std::uint64_t value);
   void switch_to(int rank);
   void make_ready(int rank);
-  bool wake_all();
   std::string who_waits() const;
 
   boost::context::fiber main_;

@@ -76,12 +76,19 @@ Timed::~Timed() = default;
 
 // Who runs.
 
+/// Those that are over by then, unless somebody is ready who is earlier: who is behind has yet to find out for what it
+/// waits.
 void Timed::fire(double until) {
-  while (!timers_.empty() && timers_.top().first <= until) {
+  while (!timers_.empty() && timers_.top().first <= until &&
+         (queue_.empty() || timers_.top().first <= queue_.top().first)) {
     const auto [at, rank] = timers_.top();
     timers_.pop();
     const auto i = static_cast<std::size_t>(rank);
-    if (ranks_[i].state != State::parked) continue;
+    if (ranks_[i].state != State::parked) {
+      // It may have looked for this before, in the poll that it is in.
+      cores_[i].has_missed = true;
+      continue;
+    }
     clock_[i] = std::max(clock_[i], at);
     is_firing_ = true;
     unpark(rank);
@@ -113,12 +120,12 @@ void Timed::became_ready(int rank) {
   queue_.push({clock_[i], rank});
 }
 
-void Timed::parks() {
-  cores_[static_cast<std::size_t>(current())].parked_at = seconds();
+bool Timed::has_missed() {
+  return std::exchange(cores_[static_cast<std::size_t>(current())].has_missed, false);
 }
 
-void Timed::sleep(std::uint64_t nanoseconds) {
-  for (double& each : clock_) each += static_cast<double>(nanoseconds) * 1e-9;
+void Timed::parks() {
+  cores_[static_cast<std::size_t>(current())].parked_at = seconds();
 }
 
 void Timed::all_met() {
@@ -129,8 +136,7 @@ void Timed::all_met() {
 
 void Timed::in_order() {
   ++events_;
-  // Who is ready and behind has yet to find out for what it waits.
-  fire(queue_.empty() ? seconds() : std::min(seconds(), queue_.top().first));
+  fire(seconds());
   if (!queue_.empty() && queue_.top().first < seconds()) give_way();
 }
 

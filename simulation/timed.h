@@ -61,7 +61,7 @@ class Timed final : public Simulator {
   void uses(const void* at, std::size_t bytes);
   /// The network has stored it, past the caches.
   void received(const void* at, std::size_t bytes);
-  /// If the rank is parked then, it looks again.
+  /// If the rank is parked then, or pauses later, it looks again.
   void wake_at(int rank, double seconds) { timers_.push({seconds, rank}); }
   /// Others with smaller clocks run first.
   void in_order();
@@ -129,9 +129,10 @@ class Timed final : public Simulator {
   int next() override;
   void became_ready(int rank) override;
   void waits_for_time() override {}
+  bool has_missed() override;
   void parks() override;
-  void sleep(std::uint64_t nanoseconds) override;
   void all_met() override;
+  /// Only by a timer: time that passes for no reason would be a result like any other.
   bool later() override;
   void fire(double until);
 
@@ -203,6 +204,7 @@ class Timed final : public Simulator {
     double asked_at = -1;  ///< when it asked for the last line; -1: it has waited since
     double stored_at = 0;  ///< until then its stores are under way
     double parked_at = -1;
+    bool has_missed = false;  ///< a timer was over while it was not parked
     std::uint64_t touched = 0;
     std::vector<double> locks;  ///< of its pages, until when others have them
   };

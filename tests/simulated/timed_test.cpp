@@ -302,6 +302,19 @@ TEST(Timed, MessagesBetweenNodesHaveALink) {
   }
 }
 
+/// Messages come while a rank looks for others, or while it copies.
+TEST(Timed, AMessageWakesWhoWaitsForIt) {
+  const Machine machine = two_sockets();
+  for (const int ranks : {2, 4}) {
+    Job job;
+    job.ranks = ranks;
+    job.nodes = 2;
+    const Times times = call(machine, job, {.collective = "alltoall", .bytes = 64, .algorithm = "pairs"});
+    EXPECT_GT(times.inside, machine.network.between_start);
+    EXPECT_LT(times.inside, 10 * machine.network.between_start) << ranks << " ranks of a node";
+  }
+}
+
 /// What is noted of a call is what it took.
 TEST(Timed, SpansFillTheCall) {
   Job job;
