@@ -277,16 +277,18 @@ bool Timed::is_contested(const Line& line, Distance& farthest) const {
   return is_in_private(line) || (farthest != Distance::cache && is_in_cache(line));
 }
 
-double Timed::price_of_writing(const Line& line) const {
-  const double from_memory = std::max(model_.spilled_byte, with_.writeback * model_.memory_byte);
+double Timed::price_of_storing(const Line& line) const {
   if (line.writer < 0) return std::max(model_.copy_byte, with_.writeback * model_.memory_byte);
-  if (Distance farthest; is_contested(line, farthest)) {
-    const double factor = store_factor(farthest);
-    if (line.writer == me()) return model_.slot_byte + (factor - 1) * std::max(model_.write_byte, model_.left_byte);
-    return model_.write_byte * factor;
-  }
   if (is_in_private(line) && line.writer == me()) return model_.copy_byte;
-  return is_in_cache(line) ? model_.spilled_byte : from_memory;
+  return is_in_cache(line) ? model_.spilled_byte : std::max(model_.spilled_byte, with_.writeback * model_.memory_byte);
+}
+
+double Timed::price_of_writing(const Line& line) const {
+  Distance farthest;
+  if (!is_contested(line, farthest)) return price_of_storing(line);
+  const double factor = store_factor(farthest);
+  if (line.writer == me()) return model_.slot_byte + (factor - 1) * std::max(model_.write_byte, model_.left_byte);
+  return model_.write_byte * factor;
 }
 
 void Timed::comes(std::size_t bytes) {
@@ -346,7 +348,8 @@ void Timed::read(const void* at, std::size_t bytes, double begin, Use use, Cost&
     if (use == Use::program) {
       price = with_.use_byte;
       if (found.place == Place::core) price += model_.found_byte * store_factor(found.distance);
-      if (found.place == Place::shared_cache) price = std::max(price, model_.spilled_byte);
+      if (found.place == Place::shared_cache || found.place == Place::memory)
+        price = std::max(price, model_.spilled_byte);
       if (found.place == Place::memory && line.writer < 0 && line.home >= 0) {
         const double waited = std::min(n, std::max(0.0, waited_for - waits));
         waits += n;
@@ -399,10 +402,9 @@ void Timed::write(const void* at, std::size_t bytes, double begin, Move how, Use
     }
     double price = price_of_writing(line);
     if (use == Use::program) {
-      if (Distance farthest; is_contested(line, farthest))
-        price = with_.fill_byte + model_.left_byte * store_factor(farthest);
-      else
-        price = std::max(with_.fill_byte, price);
+      Distance farthest;
+      const double left = is_contested(line, farthest) ? model_.left_byte * store_factor(farthest) : 0;
+      price = std::max(with_.fill_byte + left, price_of_storing(line));
     }
     if (Distance farthest; std::exchange(is_first, false) && line.writer >= 0 && others(line, farthest))
       cost.latency = hop(farthest) * (line.writer == me() ? with_.of_store : with_.of_foreign);

@@ -166,6 +166,8 @@ class Timed final : public Simulator {
   bool others(const Line& line, topology::Distance& farthest) const;
   /// Whether others have the line so near their cores that it costs more to store to it.
   bool is_contested(const Line& line, topology::Distance& farthest) const;
+  /// Of a byte: of what nobody else has; and as it is.
+  double price_of_storing(const Line& line) const;
   double price_of_writing(const Line& line) const;
   /// So much comes into the current core's caches, and something else goes.
   void comes(std::size_t bytes);

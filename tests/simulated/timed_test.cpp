@@ -315,6 +315,24 @@ TEST(Timed, AMessageWakesWhoWaitsForIt) {
   }
 }
 
+/// The loop without calls is no dearer than what the program does around them, also where others leave lines for less than
+/// a core's own stores cost, and memory gives as little as a cache.
+TEST(Timed, ACallCostsTheProgramSomething) {
+  Machine machine = two_sockets();
+  machine.model.copy_byte = machine.model.spilled_byte = 3e-10;
+  machine.model.left_byte = machine.model.found_byte = 0;
+  Job job;
+  job.ranks = 16;
+  for (const Reach reach : {Reach::mapped, Reach::kernel}) {
+    job.reach = reach;
+    for (const char* collective : {"scatter", "gather"}) {
+      const Times times =
+          call(machine, job, {.collective = collective, .bytes = 128 << 10, .algorithm = "throttled,k=4"});
+      EXPECT_GT(times.cost, times.inside / 10) << collective;
+    }
+  }
+}
+
 /// What is noted of a call is what it took.
 TEST(Timed, SpansFillTheCall) {
   Job job;
