@@ -42,6 +42,8 @@ complete -c tutti -n '__fish_seen_subcommand_from explain' -l ordered -d 'With a
 complete -c tutti -n '__fish_seen_subcommand_from explain' -l probe -r -F -d 'A file of tutti probe to predict from; off: the shipped parameters.'
 complete -c tutti -n '__fish_seen_subcommand_from explain' -l table -r -F -d 'A table of tutti tune to choose by; off: none.'
 complete -c tutti -n '__fish_seen_subcommand_from explain' -l host -x -a 'mpich openmpi intel abi openmpi-debian' -d 'MPI that the table has to be for: mpich, openmpi, intel; default: any, the first that fits.'
+complete -c tutti -n '__fish_seen_subcommand_from explain' -s m -l machine -x -d 'One of tutti sim --machines, or a file: instead of --topology and --probe.'
+complete -c tutti -n '__fish_seen_subcommand_from explain' -l simulate -d 'Also what each algorithm costs a program by tutti sim.'
 complete -c tutti -n '__fish_seen_subcommand_from explain' -l json -d 'As JSON.'
 complete -c tutti -n '__fish_seen_subcommand_from explain' -l help -d 'Show this message and exit.'
 complete -c tutti -n '__fish_seen_subcommand_from sim' -s m -l machine -x -d 'One of --machines, or a file; default: by -t.'

@@ -201,6 +201,22 @@ def _time_words(candidate: Dict[str, Any]) -> str:
     return words_of_seconds(candidate["seconds"])
 
 
+def _is_simulated(told: Dict[str, Any]) -> bool:
+    return any("simulated" in candidate for candidate in told["candidates"])
+
+
+def _add_simulated(told: Dict[str, Any], table: Table) -> None:
+    if _is_simulated(told):
+        table.add_column("simulated", justify="right")
+
+
+def _simulated_words(candidate: Dict[str, Any]) -> List[str]:
+    """The cell of that column, if there is one."""
+    if "simulated" not in candidate:
+        return []
+    return ["-" if candidate["simulated"] is None else words_of_seconds(candidate["simulated"])]
+
+
 def _headline(told: Dict[str, Any]) -> str:
     shape, choice = told["shape"], told["choice"]
     name = told["collective"]
@@ -224,6 +240,7 @@ def _show_candidates(told: Dict[str, Any], console: Console) -> None:
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("algorithm")
     table.add_column("by the model", justify="right")
+    _add_simulated(told, table)
     table.add_column("", overflow="fold")
     for candidate, why in ordered_candidates(told):
         time = _time_words(candidate)
@@ -231,6 +248,7 @@ def _show_candidates(told: Dict[str, Any], console: Console) -> None:
         table.add_row(
             Text(name_of(candidate)),
             time,
+            *_simulated_words(candidate),
             Text(why or f"taken{MOVED.get(candidate.get('moving'), '')}"),
             style=style,
         )
@@ -245,15 +263,18 @@ def _show_between_nodes(told: Dict[str, Any], console: Console) -> None:
     table.add_column("algorithm")
     for column in ("by the model", "between nodes", "rounds", "sent", "inside", "meanwhile"):
         table.add_column(column, justify="right")
+    _add_simulated(told, table)
     table.add_column("", overflow="fold")
     for candidate, why in ordered_candidates(told):
         style = "green" if not why else "" if candidate["eligible"] else "dim"
-        table.add_row(Text(name_of(candidate)), *_level_cells(candidate), Text(why or "taken"), style=style)
+        cells = [*_level_cells(candidate), *_simulated_words(candidate)]
+        table.add_row(Text(name_of(candidate)), *cells, Text(why or "taken"), style=style)
+    none = [""] if _is_simulated(told) else []
     for other in sorted(told["textbook"], key=lambda one: float(one["seconds"])):
         ratio = other["seconds"] / told["choice"]["seconds"] if told["choice"]["seconds"] else None
         words = "one leader a node" if other["leaders"] else "each rank for itself"
         words = f"for comparison: {words}" + (f", {ratio:.2f} times as long" if ratio else "")
-        table.add_row(Text(other["name"]), *_level_cells(other), Text(words), style="dim")
+        table.add_row(Text(other["name"]), *_level_cells(other), *none, Text(words), style="dim")
     console.print(table)
 
 

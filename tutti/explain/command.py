@@ -26,6 +26,8 @@ EPILOG = """Examples:
 
     tutti explain allgather 64 --nodes 128x18
 
+    tutti explain bcast 64K --machine epyc-2p --simulate
+
     tutti explain bcast 64K --json | jq -r '.choice.name'
 
 What no option says is as in a run here: TUTTI_ settings of the environment, files of tutti probe and tutti tune.
@@ -71,33 +73,48 @@ def explain(
         "--host",
         help="MPI that the table has to be for: mpich, openmpi, intel; default: any, the first that fits.",
     ),
+    machine: str = typer.Option(
+        "",
+        "--machine",
+        "-m",
+        help="One of tutti sim --machines, or a file: instead of --topology and --probe.",
+    ),
+    simulate: bool = typer.Option(
+        False, "--simulate", help="Also what each algorithm costs a program by tutti sim."
+    ),
     as_json: bool = typer.Option(False, "--json", help="As JSON."),
 ) -> None:
     """Say which algorithm a collective takes, what the others would cost, and why they are not taken."""
     from tutti.explain.answer import as_json_text, show
     from tutti.explain.question import Question, ask
+    from tutti.explain.simulated import add_times, on_machine
     from tutti.launch.library import find_tool
 
     tool = find_tool("tutti-predict", "tools")
     if tool is None:
         raise UserError(f"tutti-predict is not built; {places.remedy()}")
-    question = Question(
-        collective=collective,
-        size=size,
-        ranks=ranks,
-        ranks_per_core=ranks_per_core,
-        topology=topology,
-        hierarchy=hierarchy,
-        mapping=mapping,
-        mechanisms=mechanism,
-        algorithm=algorithm,
-        probe=probe_file,
-        table=table_file,
-        host=host,
-        ordered=ordered,
-        nodes=nodes,
+    question = on_machine(
+        Question(
+            collective=collective,
+            size=size,
+            ranks=ranks,
+            ranks_per_core=ranks_per_core,
+            topology=topology,
+            hierarchy=hierarchy,
+            mapping=mapping,
+            mechanisms=mechanism,
+            algorithm=algorithm,
+            probe=probe_file,
+            table=table_file,
+            host=host,
+            ordered=ordered,
+            nodes=nodes,
+            machine=machine,
+        )
     )
     told = ask(tool, question)
+    if simulate:
+        add_times(told, question)
     for line in told["warnings"]:
         print(f"tutti: {line}", file=sys.stderr)
     if as_json:

@@ -51,6 +51,8 @@ class Question:
     ordered: bool = False
     #: Of a communicator that spans nodes: 128x18, or 2,3,1.
     nodes: str = ""
+    #: One of those of `tutti sim`, instead of a topology and a probe.
+    machine: str = ""
 
 
 def usable_mechanisms(question: Question) -> str:
