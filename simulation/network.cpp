@@ -23,18 +23,25 @@ Network::Network(Timed& timed, const network::Nodes& nodes, const network::Param
       rank_out_(static_cast<std::size_t>(nodes.ranks())),
       boxes_(static_cast<std::size_t>(nodes.ranks())) {}
 
-double Network::carry(int from, int to, std::size_t bytes, double& left) {
+void Network::carry(const std::shared_ptr<End>& send, int to) {
   ++messages_;
-  const double takes = std::max(static_cast<double>(bytes) * with_.between_byte, 1 / with_.message_rate);
-  double& own = rank_out_[static_cast<std::size_t>(from)];
-  double& out = out_[static_cast<std::size_t>(nodes_.node_of(from))];
-  double& in = in_[static_cast<std::size_t>(nodes_.node_of(to))];
+  const double takes = std::max(static_cast<double>(send->bytes) * with_.between_byte, 1 / with_.message_rate);
+  double& own = rank_out_[static_cast<std::size_t>(send->rank)];
+  double& out = out_[static_cast<std::size_t>(nodes_.node_of(send->rank))];
   const double begin = std::max({timed_.seconds(), own, out});
   own = begin + timed_.parameters().card;
-  out = left = begin + takes;
-  const double arrives = std::max(begin + with_.between_start, in);
-  in = arrives + takes;
-  return in;
+  out = send->over_at = begin + takes;
+  const double there = begin + with_.between_start;
+  timed_.at(there, [this, send, there, takes, node = static_cast<std::size_t>(nodes_.node_of(to))] {
+    send->arrives_at = in_[node] = std::max(there, in_[node]) + takes;
+    if (send->receive) is_over(*send->receive, send->arrives_at);
+  });
+}
+
+void Network::is_over(End& receive, double at) {
+  receive.over_at = at;
+  receive.is_awaited = true;
+  timed_.wake_at(receive.rank, at);
 }
 
 network::Ticket SimulatedChannel::post_send(const network::Address& to, const std::byte* data, std::size_t bytes) {
@@ -42,7 +49,7 @@ network::Ticket SimulatedChannel::post_send(const network::Address& to, const st
   network_.timed_.in_order();
   const double begin = network_.timed_.seconds();
   network_.timed_.spend(network_.timed_.parameters().message);
-  end->arrives_at = network_.carry(rank_, to.peer, bytes, end->over_at);
+  network_.carry(end, to.peer);
   network_.timed_.noted(Span::Kind::message, begin, bytes, to.peer);
   return post(to.peer, {rank_, to.operation, to.step, to.lane}, end);
 }
@@ -62,12 +69,11 @@ network::Ticket SimulatedChannel::post(int receiver, const network::Address& add
     const std::shared_ptr<End> other = found->second;
     if (other->is_send == end->is_send || other->bytes != end->bytes)
       throw std::logic_error("a message has no other end");
-    End &send = end->is_send ? *end : *other, &receive = end->is_send ? *other : *end;
+    End& send = end->is_send ? *end : *other;
+    send.receive = end->is_send ? other : end;
     if (send.bytes > 0 && send.bytes <= moved_max)
-      std::memcpy(receive.data, end->is_send ? send.data : send.kept.data(), send.bytes);
-    receive.over_at = std::max(timed.seconds(), send.arrives_at);
-    receive.is_awaited = true;
-    timed.wake_at(receive.rank, receive.over_at);
+      std::memcpy(send.receive->data, end->is_send ? send.data : send.kept.data(), send.bytes);
+    if (send.arrives_at >= 0) network_.is_over(*send.receive, std::max(timed.seconds(), send.arrives_at));
     box.erase(found);
   }
   posted_.emplace(++last_, end);

@@ -1,5 +1,6 @@
 // Messages between nodes in time: what a message costs the cores of sender and receiver, how soon a rank can send the next
-// one, the rate and the bandwidth of both nodes' cards, and the way. First come, first served.
+// one, the rate and the bandwidth of both nodes' cards, and the way. A card serves who comes first: on the way out who is
+// posted first, on the way in who is there first.
 #pragma once
 
 #include <map>
@@ -25,13 +26,15 @@ class Network {
     bool is_send;
     std::byte* data;
     std::size_t bytes;
-    double over_at = -1;               ///< -1: not known yet
-    double arrives_at = 0;             ///< of a send
-    bool is_awaited = false;           ///< whoever waits for it looks when it is over
-    std::vector<std::byte> kept = {};  ///< what was sent before the receiver came
+    double over_at = -1;                ///< -1: not known yet
+    double arrives_at = -1;             ///< of a send, the same
+    std::shared_ptr<End> receive = {};  ///< of a send
+    bool is_awaited = false;            ///< whoever waits for it looks when it is over
+    std::vector<std::byte> kept = {};   ///< what was sent before the receiver came
   };
-  /// When the message is there, and when it has left.
-  double carry(int from, int to, std::size_t bytes, double& left);
+  /// It has left at its over_at, and is there when it knows.
+  void carry(const std::shared_ptr<End>& send, int to);
+  void is_over(End& receive, double at);
 
   Timed& timed_;
   const network::Nodes& nodes_;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 
 namespace tutti::simulated {
 
@@ -76,6 +77,11 @@ Timed::~Timed() = default;
 
 // Who runs.
 
+void Timed::at(double seconds, std::function<void()> happens) {
+  timers_.push({seconds, happening_});
+  happenings_.emplace(happening_++, std::move(happens));
+}
+
 /// Those that are over by then, unless somebody is ready who is earlier: who is behind has yet to find out for what it
 /// waits.
 void Timed::fire(double until) {
@@ -83,6 +89,10 @@ void Timed::fire(double until) {
          (queue_.empty() || timers_.top().first <= queue_.top().first)) {
     const auto [at, rank] = timers_.top();
     timers_.pop();
+    if (rank < 0) {
+      happenings_.extract(rank).mapped()();
+      continue;
+    }
     const auto i = static_cast<std::size_t>(rank);
     if (ranks_[i].state != State::parked) {
       // It may have looked for this before, in the poll that it is in.

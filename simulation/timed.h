@@ -16,6 +16,7 @@
 #include <array>
 #include <bitset>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <queue>
 #include <string>
@@ -63,6 +64,8 @@ class Timed final : public Simulator {
   void received(const void* at, std::size_t bytes);
   /// If the rank is parked then, or pauses later, it looks again.
   void wake_at(int rank, double seconds) { timers_.push({seconds, rank}); }
+  /// It happens then, before ranks do anything later; what is for the same time in the order of these calls.
+  void at(double seconds, std::function<void()> happens);
   /// Others with smaller clocks run first.
   void in_order();
   /// From now on all that ranks do is noted.
@@ -192,7 +195,10 @@ class Timed final : public Simulator {
   std::vector<std::array<Cores, topology::distance_count>> near_;  ///< of each place those so near, or nearer
   int caches_ = 1, numas_ = 1, sockets_ = 1;
   using Entry = std::pair<double, int>;
+  /// Who is ready; who wakes, or what happens: that has numbers below those of ranks.
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue_, timers_;
+  int happening_ = std::numeric_limits<int>::min();
+  std::unordered_map<int, std::function<void()>> happenings_;
   bool is_firing_ = false;
   std::unordered_map<std::uintptr_t, std::unique_ptr<Chunk>> chunks_;
   std::uintptr_t last_chunk_ = 0;

@@ -302,6 +302,19 @@ TEST(Timed, MessagesBetweenNodesHaveALink) {
   }
 }
 
+/// A link serves who is there first, not who was posted first.
+TEST(Timed, AllNodesSendToAllAtOnce) {
+  Job job;
+  job.ranks = 1;
+  job.nodes = 8;
+  const Machine machine = two_sockets();
+  const std::size_t bytes = std::size_t{1} << 20;
+  const Times times = call(machine, job, {.collective = "alltoall", .bytes = bytes, .algorithm = "pairs"});
+  const double link = 7 * static_cast<double>(bytes) * machine.network.between_byte;
+  EXPECT_GT(times.inside, link);
+  EXPECT_LT(times.inside, 1.3 * link);
+}
+
 /// Messages come while a rank looks for others, or while it copies.
 TEST(Timed, AMessageWakesWhoWaitsForIt) {
   const Machine machine = two_sockets();
