@@ -53,7 +53,10 @@ function(_tutti_floor_library name result)
 endfunction()
 
 function(_tutti_floor_object name result)
-  set(object ${tutti_floor_folder}/${name}.o)
+  # Of a name that changes with it, so that what it is in is linked anew.
+  file(SHA256 ${tutti_floor_sources}/${name}.c hash)
+  string(SUBSTRING ${hash} 0 8 hash)
+  set(object ${tutti_floor_folder}/${name}-${hash}.o)
   _tutti_floor_run(${CMAKE_C_COMPILER} ${tutti_floor_sysroot} -O2 -fPIC -fno-builtin -Wall -Wextra -Werror -fvisibility=hidden
                    -c ${tutti_floor_sources}/${name}.c -o ${object})
   set(${result} ${object} PARENT_SCOPE)

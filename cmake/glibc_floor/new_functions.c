@@ -107,6 +107,20 @@ double hypot(double x, double y) {
   return first_hypot(x, y);
 }
 
+#if defined(__powerpc64__)
+// Of 2.32: libstdc++ reads and writes long double in both formats that there are for POWER. Ours is the older one, a pair of
+// doubles, and what is for the other one is never called.
+#define OF_THE_OTHER_FORMAT(name) \
+  void name(void);                \
+  void name(void) {               \
+    abort();                      \
+  }
+OF_THE_OTHER_FORMAT(__frexpieee128)
+OF_THE_OTHER_FORMAT(__strtoieee128)
+OF_THE_OTHER_FORMAT(__strtoieee128_l)
+OF_THE_OTHER_FORMAT(__vsnprintfieee128)
+#endif
+
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
 // Of 2.35: libgcc looks up where an exception passes through. What older ones have for that says the same, a little slower.
 struct object_at {

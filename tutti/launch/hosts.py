@@ -32,7 +32,11 @@ _YIELD: Dict[str, Dict[str, str]] = {
 
 
 #: The names of MPIs of an ABI, for any of which its benchmark may have been built.
-_OF_ABI = {"mpich": ("mpich", "intel"), "openmpi": ("openmpi", "openmpi-debian"), "abi": ("abi",)}
+_OF_ABI = {
+    "mpich": ("mpich", "intel", "mpich-debian"),
+    "openmpi": ("openmpi", "openmpi-debian"),
+    "abi": ("abi",),
+}
 
 
 @dataclass(frozen=True)
