@@ -87,17 +87,23 @@ else()
               LIBRARIES libmpi_abi.so.1 libmpi_abi.so.0 DEFINITIONS MPI_ABI)
   _tutti_host(openmpi-debian ABI openmpi INCLUDE ${TUTTI_SYSTEM_LIBRARIES}/openmpi/include
               LIBRARY_FOLDER ${TUTTI_SYSTEM_LIBRARIES} LIBRARIES libmpi.so.40 libmpi.so)
-  # For other processors, which PyPI has no MPICH for, or an old one.
+  # For other processors: PyPI has no MPICH for all of them.
   if(CMAKE_CROSSCOMPILING)
     _tutti_host(mpich-debian ABI mpich INCLUDE ${CMAKE_SYSROOT}/usr/include/${TUTTI_TRIPLE}/mpich
                 LIBRARY_FOLDER ${TUTTI_SYSTEM_LIBRARIES} LIBRARIES libmpich.so.12)
   endif()
-  # The header of the standard ABI is the same for all processors: without a library there is a part and no program.
-  if(NOT TARGET mpi_abi AND EXISTS ${TUTTI_MPI_ROOT}/abi/include/mpi.h)
-    add_library(mpi_abi INTERFACE)
-    target_include_directories(mpi_abi SYSTEM INTERFACE ${TUTTI_MPI_ROOT}/abi/include)
+  # The headers are the same for all processors: without a library there is a part of Tutti, and no program.
+  foreach(name mpich openmpi abi)
+    string(REPLACE abi mpich folder ${name})
+    if(CMAKE_CROSSCOMPILING AND NOT TARGET mpi_${name} AND EXISTS ${TUTTI_MPI_ROOT}/${folder}/include/mpi.h)
+      add_library(mpi_${name} INTERFACE)
+      target_include_directories(mpi_${name} SYSTEM INTERFACE ${TUTTI_MPI_ROOT}/${folder}/include)
+      target_compile_definitions(mpi_${name} INTERFACE MPICH_SKIP_MPICXX OMPI_SKIP_MPICXX)
+      message(STATUS "Host MPI ${name}: the headers alone, ${TUTTI_MPI_ROOT}/${folder}/include")
+    endif()
+  endforeach()
+  if(TARGET mpi_abi)
     target_compile_definitions(mpi_abi INTERFACE MPI_ABI)
-    message(STATUS "Host MPI abi: the header alone, ${TUTTI_MPI_ROOT}/abi/include/mpi.h")
   endif()
 endif()
 
