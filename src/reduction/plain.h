@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 
 namespace tutti::reduction::plain {
@@ -39,17 +40,51 @@ struct Complex {
   T imaginary;
 };
 
+// On POWER a long double is a pair of doubles, whose sums and products in their last bits depend on which operand is the
+// first. The compiler takes them for commutative, here one way and there the other; it leaves a function that it does not
+// look into as it is.
+template <class T>
+inline constexpr bool is_pair_of_doubles = std::numeric_limits<T>::digits == 106;
+
+template <class T>
+[[gnu::noinline]] T sum_of_pairs(T a, T b) {
+  return a + b;
+}
+
+template <class T>
+[[gnu::noinline]] T product_of_pairs(T a, T b) {
+  return a * b;
+}
+
+template <class T>
+auto plus(T a, T b) {
+  if constexpr (is_pair_of_doubles<T>) {
+    return sum_of_pairs(a, b);
+  } else {
+    return a + b;
+  }
+}
+
+template <class T>
+auto times(T a, T b) {
+  if constexpr (is_pair_of_doubles<T>) {
+    return product_of_pairs(a, b);
+  } else {
+    return a * b;
+  }
+}
+
 // Integers come here unsigned, so that they wrap. Unsigned types narrower than int are promoted to int, whose
 // product could overflow; hence the factor 1u.
 
 struct Sum {
   template <class T>
   static T apply(T a, T b) {
-    return static_cast<T>(a + b);
+    return static_cast<T>(plus(a, b));
   }
   template <class T>
   static Complex<T> apply(Complex<T> a, Complex<T> b) {
-    return {a.real + b.real, a.imaginary + b.imaginary};
+    return {plus(a.real, b.real), plus(a.imaginary, b.imaginary)};
   }
 };
 
@@ -59,12 +94,13 @@ struct Product {
     if constexpr (std::is_integral_v<T>) {
       return static_cast<T>(1u * a * b);
     } else {
-      return a * b;
+      return times(a, b);
     }
   }
   template <class T>
   static Complex<T> apply(Complex<T> a, Complex<T> b) {
-    return {a.real * b.real - a.imaginary * b.imaginary, a.real * b.imaginary + a.imaginary * b.real};
+    return {times(a.real, b.real) - times(a.imaginary, b.imaginary),
+            plus(times(a.real, b.imaginary), times(a.imaginary, b.real))};
   }
 };
 

@@ -222,8 +222,9 @@ T integer_step(Operator operation, T a, T b) {
   }
 }
 
+/// A function of its own: the compiler takes sums and products for commutative, and those of POWER's long double are not.
 template <class T>
-T floating_step(Operator operation, T a, T b) {
+[[gnu::noinline]] T floating_step(Operator operation, T a, T b) {
   switch (operation) {
     case Operator::max:
       return a > b ? a : b;
@@ -238,13 +239,15 @@ T floating_step(Operator operation, T a, T b) {
   }
 }
 
-/// Written out, since std::complex multiplies by Annex G; volatile, so that no product and sum are fused.
+/// Written out, since std::complex multiplies by Annex G; by functions, so that no product and sum are fused.
 template <class T>
 std::complex<T> complex_step(Operator operation, std::complex<T> a, std::complex<T> b) {
-  if (operation == Operator::sum) return {a.real() + b.real(), a.imag() + b.imag()};
+  const auto sum = [](T x, T y) { return floating_step(Operator::sum, x, y); };
+  const auto product = [](T x, T y) { return floating_step(Operator::prod, x, y); };
+  if (operation == Operator::sum) return {sum(a.real(), b.real()), sum(a.imag(), b.imag())};
   if (operation != Operator::prod) throw std::logic_error("not a complex operator");
-  volatile T products[] = {a.real() * b.real(), a.imag() * b.imag(), a.real() * b.imag(), a.imag() * b.real()};
-  return {products[0] - products[1], products[2] + products[3]};
+  return {product(a.real(), b.real()) - product(a.imag(), b.imag()),
+          sum(product(a.real(), b.imag()), product(a.imag(), b.real()))};
 }
 
 template <class P>
