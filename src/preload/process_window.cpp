@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "base/settings.h"
+#include "base/slurm_step.h"
 #include "preload/other_allocators.h"
 #include "preload/thread_blocks.h"
 
@@ -63,9 +64,9 @@ bool switched_off() {
 /// Whether a launcher says that this process is a rank of an MPI job.
 bool launched_as_rank() {
   for (const char* name : {"PMI_RANK", "PMI_FD", "PMI_ID", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK",
-                           "SLURM_PROCID", "PALS_RANKID", "ALPS_APP_PE", "FLUX_TASK_RANK"})
+                           "PALS_RANKID", "ALPS_APP_PE", "FLUX_TASK_RANK"})
     if (getenv(name)) return true;
-  return false;
+  return slurm_tasks() > 0;
 }
 
 /// Whether the loader has found an MPI for this process. Shells, launchers' helpers and tools between the launcher and the
@@ -228,11 +229,12 @@ void serve_no_more() noexcept {
 
 std::size_t local_ranks() noexcept {
   for (const char* name : {"MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE",
-                           "PMI_LOCAL_SIZE", "PALS_LOCAL_SIZE", "SLURM_NTASKS_PER_NODE"}) {
+                           "PMI_LOCAL_SIZE", "PALS_LOCAL_SIZE"}) {
     const char* const text = getenv(name);
     const long value = text ? std::atol(text) : 0;
     if (value > 0) return static_cast<std::size_t>(value);
   }
+  if (const int tasks = slurm_tasks_on_node(); tasks > 0) return static_cast<std::size_t>(tasks);
   return static_cast<std::size_t>(std::max(1L, sysconf(_SC_NPROCESSORS_CONF)));
 }
 
@@ -240,7 +242,7 @@ bool alone_on_node() noexcept {
   for (const char* name : {"MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE",
                            "PMI_LOCAL_SIZE", "PALS_LOCAL_SIZE"})
     if (const char* const text = getenv(name)) return std::atol(text) == 1;
-  return false;
+  return slurm_tasks_on_node() == 1;
 }
 
 WindowOptions process_window_options() noexcept {

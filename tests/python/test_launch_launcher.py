@@ -210,5 +210,13 @@ def test_daemons_of_open_mpi_are_started_with_what_a_shell_leaves_as_it_is():
         ("--export=ALL,LD_PRELOAD=/u.so a", "--export=ALL,LD_PRELOAD=/t.so:/u.so a"),
     ],
 )
-def test_slurm_passes_by_export(given, expected):
+def test_slurm_passes_by_export(monkeypatch, given, expected):
+    monkeypatch.delenv("SLURM_EXPORT_ENV", raising=False)
     assert words_of(SRUN, given, {"TUTTI_WAIT": "spin"}) == expected
+
+
+def test_slurm_jobs_without_the_users_environment_stay_so(monkeypatch):
+    """sbatch --export=NONE sets it for what stands in the job."""
+    monkeypatch.setenv("SLURM_EXPORT_ENV", "NONE")
+    assert words_of(SRUN, "-n 2 a") == "--export=LD_PRELOAD=/t.so -n 2 a"
+    assert words_of(SRUN, "--export=ALL -n 2 a") == "--export=ALL,LD_PRELOAD=/t.so -n 2 a"

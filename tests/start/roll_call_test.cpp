@@ -12,6 +12,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -169,6 +170,78 @@ TEST(RollCall, JobsOfHydraAreToldApartOnAllNodesAlike) {
   EXPECT_EQ(job("node0:40153"), first) << "two nodes of one job";
   EXPECT_NE(job("node0:33251"), first);
   EXPECT_NE(job("node1:40153"), first);
+}
+
+/// Variables of the environment, for as long as it lives.
+class Variables {
+ public:
+  explicit Variables(std::map<std::string, std::string> values) : values_(std::move(values)) {
+    for (const auto& [name, value] : values_) setenv(name.c_str(), value.c_str(), 1);
+  }
+  ~Variables() {
+    for (const auto& [name, value] : values_) unsetenv(name.c_str());
+  }
+  Variables(const Variables&) = delete;
+  Variables& operator=(const Variables&) = delete;
+
+ private:
+  std::map<std::string, std::string> values_;
+};
+
+/// As slurmstepd 22.05 sets them for the second task on the second of two nodes.
+std::map<std::string, std::string> variables_of_slurm() {
+  return {{"SLURM_JOB_ID", "7"}, {"SLURM_STEP_ID", "3"}, {"SLURM_STEP_NUM_TASKS", "5"},
+          {"SLURM_PROCID", "3"}, {"SLURM_LOCALID", "1"}, {"SLURM_GTIDS", "2,3,4"}};
+}
+
+TEST(RollCall, TasksOfSlurmAreKnown) {
+  auto values = variables_of_slurm();
+  values["PMIX_NAMESPACE"] = "slurm.pmix.7.3";
+  const Variables by_pmix(values);
+  const auto rank = launched_rank(1);
+  ASSERT_TRUE(rank);
+  EXPECT_EQ(rank->local_rank, 1);
+  EXPECT_EQ(rank->local_ranks, 3);
+  EXPECT_EQ(rank->whole_job, "") << "srun keeps no names";
+}
+
+TEST(RollCall, TasksOfSlurmAreKnownByItsSocketToo) {
+  const Proxy step("");
+  for (const char* const of_hydra : {"MPI_LOCALRANKID", "MPI_LOCALNRANKS"}) unsetenv(of_hydra);
+  EXPECT_FALSE(launched_rank(1));
+  const Variables by_pmi2(variables_of_slurm());
+  const auto rank = launched_rank(1);
+  ASSERT_TRUE(rank);
+  EXPECT_EQ(rank->local_rank, 1);
+  EXPECT_EQ(rank->local_ranks, 3);
+}
+
+/// A launcher that uses srun for its own daemons, or that runs in a step.
+TEST(RollCall, WhoHasStartedARankInAStepOfSlurmCounts) {
+  const Variables of_the_step(variables_of_slurm());
+  {
+    const Proxy proxy("node0:40153");
+    const auto rank = launched_rank(1);
+    ASSERT_TRUE(rank);
+    EXPECT_EQ(rank->local_rank, 0);
+    EXPECT_EQ(rank->local_ranks, 2);
+  }
+  const Variables openmpi({{"PMIX_NAMESPACE", "prterun-node0-7@1"},
+                           {"OMPI_COMM_WORLD_SIZE", "4"},
+                           {"OMPI_COMM_WORLD_LOCAL_RANK", "3"},
+                           {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}});
+  const auto rank = launched_rank(1);
+  ASSERT_TRUE(rank);
+  EXPECT_EQ(rank->local_rank, 3);
+}
+
+/// Each counts its own tasks, and all are one MPI_COMM_WORLD.
+TEST(RollCall, ComponentsOfAJobOfSlurmAreNotTakenForJobs) {
+  auto values = variables_of_slurm();
+  values["PMIX_NAMESPACE"] = "slurm.pmix.7.3";
+  values["SLURM_HET_SIZE"] = "2";
+  const Variables of_a_component(values);
+  EXPECT_FALSE(launched_rank(1));
 }
 
 TEST(RollCall, WithoutALauncherNothingIsKnown) {

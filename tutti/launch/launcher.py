@@ -308,9 +308,11 @@ def _hydra_words(contexts: List[Context], preload: Preload, values: Dict[str, st
 
 def _slurm_words(contexts: List[Context], preload: Preload, names: List[str]) -> List[List[str]]:
     lines = []
+    # What srun goes by without the option; sbatch --export=NONE sets it in the job.
+    usual = os.environ.get("SLURM_EXPORT_ENV") or "ALL"
     for index, context in enumerate(contexts):
         options: List[str] = []
-        export = "ALL"
+        export = usual
         at = 0
         while at < len(context.options):
             word = context.options[at]

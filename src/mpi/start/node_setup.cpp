@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/slurm_step.h"
 #include "mpi/start/contribution.h"
 #include "mpi/start/descriptors.h"
 #include "mpi/start/job_call.h"
@@ -67,6 +68,21 @@ bool all_take_part(RollCall::Result result, const JobCall& others, const Setting
 double start_up_patience(RollCall::Result result, const JobCall& others, const Settings& own) {
   const bool all_come = result == RollCall::Result::all && others.keeps_names();
   return own.timeout > 0 || all_come || std::getenv("TUTTI_TIMEOUT") ? own.timeout : 10;
+}
+
+/// Where srun has started several tasks, and the MPI knows nothing of it: the first says so for all.
+void say_if_tasks_are_alone(const Log& log) {
+  const char* const task = std::getenv("SLURM_PROCID");
+  if (slurm_tasks() < 2 || !task || std::atoi(task) != 0) return;
+  // Of a launcher that was started in the step.
+  for (const char* const name : {"MPI_LOCALNRANKS", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "PALS_LOCAL_SIZE"})
+    if (std::getenv(name)) return;
+  const char* const type = std::getenv("SLURM_MPI_TYPE");
+  log.warn(
+      "srun has started %d tasks, but each is an MPI job of its own: this MPI does not understand srun --mpi=%s; Open "
+      "MPI "
+      "wants --mpi=pmix, MPICH and Intel MPI --mpi=pmi2",
+      slurm_tasks(), type ? type : "none");
 }
 
 /// That a mechanism cannot be used: a warning if the user has asked for it by name.
@@ -197,6 +213,7 @@ std::unique_ptr<Job> start_job() {
     node.settings = settings_of_this_process(node.log);
     node.log.set_verbose(node.settings.verbose);
     job->why_inactive = node.settings.enable ? "a single rank" : "TUTTI_ENABLE=0";
+    if (node.settings.enable) say_if_tasks_are_alone(node.log);
     job->all_take_part = node.settings.enable;
     return job;
   }
@@ -206,7 +223,10 @@ std::unique_ptr<Job> start_job() {
     // The settings of the job are known only when all take part.
     const Settings own = settings_of_this_process(silent_log());
     const bool has_others = roll_call().local_ranks() < world_size;
-    const RollCall::Result result = roll_call().take(1, has_others ? &others : nullptr);
+    // srun keeps none: MPICH 5.0.2 crashes where it looks for one that is not there, Open MPI 4.1 prints a page for each.
+    const bool names = !roll_call().whole_job().empty();
+    const RollCall::Result result =
+        has_others && !names ? RollCall::Result::unknown : roll_call().take(1, has_others ? &others : nullptr);
     if (!all_take_part(result, others, own, node.log)) {
       job->why_inactive = "some ranks do not run with Tutti";
       return job;

@@ -12,6 +12,8 @@
 #include <fstream>
 #include <functional>
 
+#include "base/slurm_step.h"
+
 namespace tutti::mpi {
 
 namespace {
@@ -79,20 +81,45 @@ int bind_to_name(const Address& address, const Address* peer) {
 
 }  // namespace
 
+namespace {
+
+/// A task of srun. step: what tells it from other steps on this machine. Tasks of several components of a job are ranks of one
+/// job of MPI, but each component counts for itself.
+LaunchedRank task_of_slurm(const std::string& step) {
+  if (std::getenv("SLURM_HET_SIZE")) return {};
+  return {step, number("SLURM_LOCALID"), slurm_tasks_on_node(), ""};
+}
+
+LaunchedRank rank_of_openmpi(const std::string& job, const std::string& server) {
+  // Names of Open MPI 4 are hashes of 16 bits: the address of the server that is asked by its ranks tells them apart.
+  return {job + server, number("OMPI_COMM_WORLD_LOCAL_RANK"), number("OMPI_COMM_WORLD_LOCAL_SIZE"), job};
+}
+
+/// proxy: the process that looks after the ranks of one job on this node.
+LaunchedRank rank_of_hydra(pid_t proxy) {
+  const char* const id = std::getenv("I_MPI_HYDRA_UUID");
+  return {"hydra-" + std::to_string(proxy), number("MPI_LOCALRANKID"), number("MPI_LOCALNRANKS"),
+          id ? id : hydra_job(proxy)};
+}
+
+}  // namespace
+
 std::optional<LaunchedRank> launched_rank(std::uint64_t version) {
   LaunchedRank rank;
-  if (const char* const name = std::getenv("PMIX_NAMESPACE"); name && *name && number("OMPI_COMM_WORLD_SIZE") > 0) {
-    // Names of Open MPI 4 are hashes of 16 bits: the address of the server that is asked by its ranks tells them apart.
-    const char* const server = std::getenv("PMIX_SERVER_URI2");
-    rank = {name + std::string(server ? server : ""), number("OMPI_COMM_WORLD_LOCAL_RANK"),
-            number("OMPI_COMM_WORLD_LOCAL_SIZE"), name};
-  } else if (const int descriptor = number("PMI_FD"); descriptor >= 0 && number("PMI_SPAWNED") <= 0) {
-    // Made by the process that looks after the ranks of one job on this node.
-    const pid_t proxy = maker_of(descriptor);
-    if (proxy <= 0) return std::nullopt;
-    const char* const id = std::getenv("I_MPI_HYDRA_UUID");
-    rank = {"hydra-" + std::to_string(proxy), number("MPI_LOCALRANKID"), number("MPI_LOCALNRANKS"),
-            id ? id : hydra_job(proxy)};
+  if (const char* const text = std::getenv("PMIX_NAMESPACE"); text && *text) {
+    const std::string name = text;
+    const char* const uri = std::getenv("PMIX_SERVER_URI2");
+    const std::string server = uri ? uri : "";
+    if (name.starts_with("slurm.pmix."))
+      rank = task_of_slurm(name + server);
+    else if (number("OMPI_COMM_WORLD_SIZE") > 0)
+      rank = rank_of_openmpi(name, server);
+  }
+  if (const int descriptor = number("PMI_FD"); rank.job.empty() && descriptor >= 0 && number("PMI_SPAWNED") <= 0) {
+    // Its other end was made by who looks after the ranks of one job on this node.
+    const pid_t maker = maker_of(descriptor);
+    if (maker > 0)
+      rank = number("MPI_LOCALNRANKS") > 0 ? rank_of_hydra(maker) : task_of_slurm("slurm-" + std::to_string(maker));
   }
   if (rank.job.empty() || rank.local_rank < 0 || rank.local_rank >= rank.local_ranks) return std::nullopt;
   rank.job.append("-").append(std::to_string(version));

@@ -18,15 +18,16 @@ namespace tutti::mpi {
 
 /// Where a launcher has put this process.
 struct LaunchedRank {
-  std::string job;        ///< what no other job on this machine has, nor another version of this library
-  int local_rank = 0;     ///< from 0, among the ranks of the job on this node
-  int local_ranks = 1;    ///< on this node
-  std::string whole_job;  ///< equal on all nodes; what other jobs of this launcher do not have
+  std::string job;      ///< what no other job on this machine has, nor another version of this library
+  int local_rank = 0;   ///< from 0, among the ranks of the job on this node
+  int local_ranks = 1;  ///< on this node
+  std::string
+      whole_job;  ///< equal on all nodes; what other jobs of this launcher do not have. Empty: it keeps no names
 };
 
-/// By the environment and the descriptors that Hydra (MPICH, Intel MPI) or PRRTE (Open MPI) have left; nothing if
-/// neither has started this process, or it was spawned by ranks under Hydra, where the job cannot be told from its
-/// parents'. version: of what ranks say to each other.
+/// By the environment and the descriptors that Hydra (MPICH, Intel MPI), PRRTE (Open MPI) or srun (Slurm, by PMI-2 and PMIx)
+/// have left; nothing if none has started this process, if it was spawned by ranks under Hydra, where the job cannot be told
+/// from its parents', or if it is in one of several components of a job of Slurm. version: of what ranks say to each other.
 std::optional<LaunchedRank> launched_rank(std::uint64_t version);
 
 /// The ranks on the other nodes, for one that decides for its own.
