@@ -1,8 +1,9 @@
-/* Communicators that follow the hardware, and teams of threads, for programs in C and C++.
+/* For programs in C and C++: communicators that follow the hardware, pointers to the memory of neighbours, blocks that are
+ * handed over without a copy, and teams of threads.
  *
  * What stands here is of two kinds. The constants of MPI_Comm_split_type that the MPI's own header lacks: they mean
- * something where Tutti is loaded, and are refused by the MPI where it is not. And the functions of libtutti-comm, which
- * are made of MPI calls alone: a program that uses them runs with Tutti and without (docs/hardware.md).
+ * something where Tutti is loaded, and are refused by the MPI where it is not. And the functions of libtutti-comm: a
+ * program that uses them runs with Tutti and without (docs/hardware.md).
  *
  * All functions return MPI_SUCCESS or the error class of what went wrong, after the error handler has been called.
  */
@@ -10,6 +11,7 @@
 #define TUTTI_H
 
 #include <mpi.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -76,7 +78,73 @@ int TUTTI_Comm_hierarchy(MPI_Comm comm, const char* levels, MPI_Info info, TUTTI
 /* Collective over the communicator that it was made of: frees the communicators and all that belongs to it. */
 int TUTTI_Comm_hierarchy_free(TUTTI_Hierarchy* hierarchy);
 
-/* --- Teams: threads as ranks (docs/teams.md) ---
+/* ---- Memory of neighbours (docs/pointers.md) ----
+ *
+ * Ranks of one node that run with Tutti see each other's allocations. What follows gives a program pointers to them, in
+ * the place of copies. Everywhere else the same functions work by copies, or say that there is no pointer. */
+
+/* Memory that neighbours see where that is possible at all, at a multiple of 16; without Tutti that of malloc. `baseptr`
+ * is the address of a pointer. MPI_ERR_NO_MEM if there is none. May be called before MPI_Init. */
+int TUTTI_Alloc(MPI_Aint bytes, void* baseptr);
+
+/* Frees what TUTTI_Alloc or TUTTI_Take has given, or malloc, by any thread. NULL is nothing. Where Tutti serves the
+ * program's malloc, free() and realloc() do for all of them. */
+int TUTTI_Free(void* base);
+
+/* Where bytes of a rank lie, in the words of its node: to be told to others, as MPI_UINT64_T. */
+typedef uint64_t TUTTI_Handle;
+
+/* The handle of own memory: of a block of TUTTI_Alloc or malloc, of static data of the program, or of any part of them.
+ * Every address has a handle; of other memory (the stack, small blocks of malloc, mmap, a device) it helps nobody else. */
+int TUTTI_Peer_handle(const void* address, MPI_Aint bytes, TUTTI_Handle* handle);
+
+/* Where `bytes` bytes that `rank` has told the handle of can be loaded and stored here. `pointer` is the address of a
+ * pointer, which becomes NULL where that cannot be: without Tutti, on another node, for memory that has no more than an
+ * address, for MPI_PROC_NULL, and of intercommunicators. So a program asks, and sends messages where it gets none. For
+ * the own rank it is the address itself.
+ *
+ * It may be used until the owner frees the memory, or one of the two is in MPI_Finalize. What is stored is seen by others
+ * after a message, or a barrier, as with memory of MPI_Win_allocate_shared.
+ *
+ * MPI_ERR_COMM, MPI_ERR_RANK or MPI_ERR_COUNT for arguments that are wrong. */
+int TUTTI_Peer_pointer(MPI_Comm comm, int rank, TUTTI_Handle handle, MPI_Aint bytes, void* pointer);
+
+/* ---- Handing over ---- */
+
+/* What has been started and has not been waited for yet. */
+typedef struct TUTTI_Request_s* TUTTI_Request;
+#define TUTTI_REQUEST_NULL ((TUTTI_Request)0)
+
+/* Waits for it, or asks whether it is over: then it becomes TUTTI_REQUEST_NULL, and `status` says what MPI says of a
+ * message (MPI_STATUS_IGNORE is allowed). TUTTI_REQUEST_NULL is over, with an empty status. Of a
+ * collective of a team: to be called by the thread that has started it, and the status stays as it is. */
+int TUTTI_Wait(TUTTI_Request* request, MPI_Status* status);
+int TUTTI_Test(TUTTI_Request* request, int* flag, MPI_Status* status);
+
+/* Gives a block to a rank, which gets it by TUTTI_Take: from now on it is that rank's, with the contents that it has. It is
+ * a whole block of TUTTI_Alloc or malloc, or one that was taken; the taker is told that it has `bytes` bytes. NULL can be
+ * given, too.
+ *
+ * In a node with Tutti no byte is copied. Where the taker does not see the block it gets a copy, and the giver's is freed.
+ * Blocks can be handed on; one that comes back to where it was allocated has the address that it had. Whoever has it frees
+ * it (TUTTI_Free).
+ *
+ * Matched as a message of MPI_Send is, by communicator, rank and tag, in order, and by TUTTI_Take alone: a receive of MPI's
+ * gets what it cannot use. It waits as MPI_Send may. To MPI_PROC_NULL: the block is freed. After an error the block is
+ * still the caller's. */
+int TUTTI_Give(void* block, MPI_Aint bytes, int rank, int tag, MPI_Comm comm);
+int TUTTI_Igive(void* block, MPI_Aint bytes, int rank, int tag, MPI_Comm comm, TUTTI_Request* request);
+
+/* Takes a block: `block` is the address of a pointer. bytes: those that the giver told; may be NULL. rank and tag may be
+ * MPI_ANY_SOURCE and MPI_ANY_TAG. MPI_Get_count and MPI_Get_elements of the status with MPI_BYTE tell the bytes, too.
+ * From MPI_PROC_NULL comes NULL. A child that is forked has no block that came from another rank.
+ *
+ * The nonblocking one is matched when it is waited for or tested, of several those first that were started first; `block`
+ * and `bytes` are written then. */
+int TUTTI_Take(void* block, MPI_Aint* bytes, int rank, int tag, MPI_Comm comm, MPI_Status* status);
+int TUTTI_Itake(void* block, MPI_Aint* bytes, int rank, int tag, MPI_Comm comm, TUTTI_Request* request);
+
+/* ---- Teams: threads as ranks (docs/teams.md) ----
  *
  * The ranks of a team are threads of all processes of a communicator: those of its rank 0 first, then those of its rank 1,
  * and so on, each in the order of their numbers. Processes may have different numbers of threads. A thread that has
@@ -91,10 +159,6 @@ int TUTTI_Comm_hierarchy_free(TUTTI_Hierarchy* hierarchy);
 
 typedef struct TUTTI_Team_state* TUTTI_Team;
 #define TUTTI_TEAM_NULL ((TUTTI_Team)0)
-
-/* Something that was started and is not over. */
-typedef struct TUTTI_Request_s* TUTTI_Request;
-#define TUTTI_REQUEST_NULL ((TUTTI_Request)0)
 
 /* Collective over `comm`, an intracommunicator, which may be freed afterwards; one thread of each process calls it, in
  * FUNNELED programs the main thread.
@@ -247,12 +311,6 @@ int TUTTI_Team_ialltoallw_c(const void* sendbuf, const MPI_Count sendcounts[], c
                             const MPI_Datatype sendtypes[], void* recvbuf, const MPI_Count recvcounts[],
                             const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], TUTTI_Team team,
                             TUTTI_Request* request);
-
-/* Waits for it, or asks whether it is over: then it becomes TUTTI_REQUEST_NULL, and `status` says what MPI says of a
- * message (MPI_STATUS_IGNORE is allowed). TUTTI_REQUEST_NULL is over, with an empty status. Of a collective of a team: to be
- * called by the thread that has started it; the status stays as it is. */
-int TUTTI_Wait(TUTTI_Request* request, MPI_Status* status);
-int TUTTI_Test(TUTTI_Request* request, int* flag, MPI_Status* status);
 
 #ifdef __cplusplus
 }

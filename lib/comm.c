@@ -7,18 +7,11 @@
  * Whether Tutti is loaded is looked up by name (dlsym): the library must not need it. Without it only shared memory is
  * known, since what MPIs make of other names differs (docs/hardware.md).
  */
-#include <dlfcn.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tutti.h"
-
-/* Of libtutti.so; NULL without it. */
-static void* of_tutti(const char* name) {
-  return dlsym(RTLD_DEFAULT, name);
-}
+#include "common.h"
 
 static int ask_tutti(const char* name) {
   int (*function)(void);
@@ -56,13 +49,6 @@ static int failed(MPI_Comm comm, const char* why) {
   if (rank == 0) fprintf(stderr, "TUTTI_Comm_hierarchy: %s\n", why);
   MPI_Comm_call_errhandler(comm, MPI_ERR_ARG);
   return MPI_ERR_ARG;
-}
-
-/* What there is no communicator for. MPI before its version 4 raised such errors on MPI_COMM_WORLD. */
-static int failed_alone(int code, const char* why) {
-  fprintf(stderr, "TUTTI_Comm_hierarchy: %s\n", why);
-  MPI_Comm_call_errhandler(MPI_VERSION >= 4 ? MPI_COMM_SELF : MPI_COMM_WORLD, code);
-  return code;
 }
 
 static unsigned hash(unsigned before, const char* text) {
@@ -260,9 +246,10 @@ static int add_all(MPI_Comm comm, const struct request* request, int key, TUTTI_
 
 int TUTTI_Comm_hierarchy(MPI_Comm comm, const char* levels, MPI_Info info, TUTTI_Hierarchy* hierarchy) {
   struct request request = {NULL, 0, LOWEST, 0};
-  if (hierarchy == NULL) return failed_alone(MPI_ERR_ARG, "there is no room for the hierarchy");
+  if (hierarchy == NULL) return failed_alone("TUTTI_Comm_hierarchy", MPI_ERR_ARG, "there is no room for the hierarchy");
   memset(hierarchy, 0, sizeof *hierarchy);
-  if (comm == MPI_COMM_NULL) return failed_alone(MPI_ERR_COMM, "MPI_COMM_NULL is no communicator");
+  if (comm == MPI_COMM_NULL)
+    return failed_alone("TUTTI_Comm_hierarchy", MPI_ERR_COMM, "MPI_COMM_NULL is no communicator");
   int code = agree(comm, levels, info, &request);
   if (code == MPI_SUCCESS) {
     const int key = preference(comm, &request);

@@ -20,7 +20,7 @@ struct Row {
   Member member;
 };
 
-constexpr std::size_t settings_count = 36;
+constexpr std::size_t settings_count = 37;
 
 const std::array<Row, settings_count>& table() {
   static const std::array<Row, settings_count> rows{{
@@ -134,6 +134,10 @@ const std::array<Row, settings_count>& table() {
       {{"MESSAGES_MIN", "bytes", "0",
         "Messages of fewer bytes stay with the MPI; 0: from the size on from which this MPI takes longer."},
        &Settings::messages_min},
+      {{"CHECK", "bool", "0",
+        "The pages of a block that was given away (TUTTI_Give) are closed to the giver until it has the block again: "
+        "touching them is a fault that is told with words."},
+       &Settings::check},
       {{"EXPLAIN", "string", "0",
         "Count what ran: 1 prints it at MPI_Finalize, summary prints one line, the name of a file writes it there as "
         "JSON."},

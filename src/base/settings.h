@@ -45,6 +45,7 @@ struct Settings {
   std::string persistent = "plan";
   bool messages = true;
   std::size_t messages_min = 0;
+  bool check = false;
   std::string explain = "0";
   std::string internode = "auto";
   std::string ranks_per_node;

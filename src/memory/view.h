@@ -27,6 +27,7 @@ class View {
   View& operator=(const View&) = delete;
 
   std::byte* base() const { return mapping_->base(); }
+  std::size_t capacity() const { return mapping_->capacity(); }
 
   /// Whether the bytes can be loaded and stored, and are counted.
   bool has(std::size_t offset, std::size_t bytes) const noexcept {

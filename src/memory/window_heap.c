@@ -97,6 +97,7 @@ struct tutti_window_heap {
 
 _Static_assert(MI_SEGMENT_SIZE == TUTTI_WINDOW_HEAP_UNIT, "the header states mimalloc's segment size");
 _Static_assert(MI_BIN_HUGE == TUTTI_WINDOW_HEAP_CLASSES, "the header states the number of mimalloc's bins");
+_Static_assert(sizeof(mi_segment_t) <= TUTTI_WINDOW_HEAP_HEAD, "the header states where mimalloc's bookkeeping ends");
 _Static_assert(MI_ALIGNMENT_MAX == TUTTI_WINDOW_HEAP_ALIGNMENT, "the header states mimalloc's largest alignment");
 
 // Guards the table of arenas, which mimalloc itself only ever appends to.

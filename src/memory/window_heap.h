@@ -21,6 +21,8 @@ typedef struct tutti_window_heap tutti_window_heap;
 enum { TUTTI_WINDOW_HEAP_UNIT = 32 << 20 };
 /// The largest alignment that can be asked for.
 enum { TUTTI_WINDOW_HEAP_ALIGNMENT = 16 << 20 };
+/// At the beginning of each unit that holds the beginning of a block: what usable_size looks at.
+enum { TUTTI_WINDOW_HEAP_HEAD = 64 << 10 };
 /// How many classes of sizes there are: any block of one serves any request of it.
 enum { TUTTI_WINDOW_HEAP_CLASSES = 73 };
 
@@ -47,7 +49,8 @@ void tutti_window_heap_destroy(tutti_window_heap* heap);
 void* tutti_window_heap_allocate(tutti_window_heap* heap, size_t bytes, size_t alignment, bool zero);
 /// keep: the memory is kept as it is for later blocks; otherwise that of a block of more than 16 MiB is closed.
 void tutti_window_heap_release(tutti_window_heap* heap, void* block, bool keep);
-/// Bytes from `block` to the end of its block. Reads only what does not change while the block is live.
+/// Bytes from `block` to the end of its block. Reads only what does not change while the block is live, and follows no
+/// pointer: another process may ask about a block, where it has mapped the range at a multiple of the unit.
 size_t tutti_window_heap_usable_size(const void* block);
 /// The class of a request; -1: too large for one.
 int tutti_window_heap_class_of(size_t bytes);

@@ -3,11 +3,13 @@
 #include "preload/part.h"
 
 #include <cstddef>
+#include <cstdint>
 
 #include "lib/team.h"
 #include "mpi/functions/interpose.h"
 #include "mpi/functions/waits.h"
 #include "mpi/host.h"
+#include "preload/given.h"
 
 extern "C" int MPIX_Comm_revoke(MPI_Comm comm);
 extern "C" int MPIX_Request_is_complete(MPI_Request request);
@@ -19,6 +21,14 @@ extern "C" int tutti_splits_by_hardware();
 extern "C" int tutti_hw_resource_info(void* info);
 extern "C" int tutti_network_distance();
 extern "C" int tutti_teams(const TUTTI_Team_functions** functions);
+extern "C" int tutti_allocate(std::size_t bytes, void** block);
+extern "C" int tutti_release(void* block);
+extern "C" int tutti_handle_of(const void* address, std::size_t bytes, std::uint64_t* handle);
+extern "C" int tutti_pointer_to(MPI_Comm communicator, int rank, std::uint64_t handle, std::size_t bytes,
+                                void** pointer);
+extern "C" int tutti_give(MPI_Comm communicator, int rank, int tag, void* block, tutti::memory::given::Place* place);
+extern "C" int tutti_give_not(void* block);
+extern "C" int tutti_take(const tutti::memory::given::Place* place, void** block);
 
 namespace tutti::mpi {
 

@@ -84,5 +84,6 @@
 
 // Our own, whose names begin with tutti_: for the benchmark, the tests and libtutti-comm.
 #define TUTTI_OWN_FUNCTIONS(X) X(last_choice) X(set_choice) X(predict) X(origin)                                  \
-  X(splits_by_hardware) X(hw_resource_info) X(network_distance) X(teams)
+  X(splits_by_hardware) X(hw_resource_info) X(network_distance)                                                   \
+  X(allocate) X(release) X(handle_of) X(pointer_to) X(give) X(give_not) X(take) X(teams)
 // clang-format on

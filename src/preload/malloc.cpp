@@ -15,6 +15,7 @@
 #include <cstring>
 
 #include "memory/pages.h"
+#include "preload/given.h"
 #include "preload/process_window.h"
 #include "preload/thread_blocks.h"
 #include "preload/unmap.h"
@@ -26,6 +27,7 @@ namespace {
 using tutti::memory::page_bytes;
 using tutti::memory::round_up;
 using tutti::memory::Window;
+namespace given = tutti::memory::given;
 namespace serving = tutti::memory::serving;
 namespace thread_blocks = tutti::memory::thread_blocks;
 namespace unmapping = tutti::memory::unmapping;
@@ -142,7 +144,18 @@ inline void* from_window(std::size_t bytes, std::size_t alignment, bool zero) {
   Window* const window = serving::window_for_request();
   // The first request makes the window, and may find that it is to serve nothing.
   if (!window || bytes < serving::from_bytes.load(std::memory_order_relaxed)) return nullptr;
+  if (serving::any_returned()) [[unlikely]] {
+    given::take_back();
+    if (void* const block = thread_blocks::take(bytes, alignment)) return zero ? std::memset(block, 0, bytes) : block;
+  }
   return zero ? window->allocate_zeroed(bytes, alignment) : window->allocate(bytes, alignment);
+}
+
+// allocate, give_back and resize are called by ours: by their names, an allocator before ours would be.
+
+void* allocate(std::size_t bytes) {
+  if (void* const block = from_window(bytes, 16, false)) return block;
+  return plain_malloc(bytes);
 }
 
 void* no_memory() {
@@ -175,15 +188,21 @@ void* reallocate_from_window(void* block, std::size_t bytes) {
   return moved ? moved : bytes <= usable ? block : no_memory();
 }
 
-void* reallocate_from_bootstrap(void* block, std::size_t bytes) {
-  return move_block(plain_malloc(bytes), block, std::min(bytes, bootstrap_size(block)), [](void*) {});
+/// Of a block that a peer has given to this process.
+void* reallocate_taken(void* block, std::size_t bytes) {
+  if (bytes == 0) {
+    given::give_back(block);
+    return nullptr;
+  }
+  const std::size_t usable = given::usable_size(block);
+  if (usable == 0) return no_memory();  // in a child
+  if (bytes <= usable && bytes >= usable / 2) return block;
+  void* const moved = move_block(allocate(bytes), block, std::min(bytes, usable), given::give_back);
+  return moved ? moved : bytes <= usable ? block : no_memory();
 }
 
-// What follows is called by ours: by their names, an allocator before ours would be.
-
-void* allocate(std::size_t bytes) {
-  if (void* const block = from_window(bytes, 16, false)) return block;
-  return plain_malloc(bytes);
+void* reallocate_from_bootstrap(void* block, std::size_t bytes) {
+  return move_block(plain_malloc(bytes), block, std::min(bytes, bootstrap_size(block)), [](void*) {});
 }
 
 void give_back(void* block) {
@@ -195,6 +214,8 @@ void give_back(void* block) {
       window.release(block);
     return;
   }
+  if (serving::may_be_taken(block) && given::is_taken(block)) [[unlikely]]
+    return given::give_back(block);
   if (from_bootstrap(block)) return;
   if (const Next* const n = next()) {
     if (unmapping::watched()) [[unlikely]]
@@ -206,6 +227,8 @@ void give_back(void* block) {
 void* resize(void* block, std::size_t bytes) {
   if (!block) return allocate(bytes);
   if (serving::owns(block)) return reallocate_from_window(block, bytes);
+  if (serving::may_be_taken(block) && given::is_taken(block)) [[unlikely]]
+    return reallocate_taken(block, bytes);
   if (from_bootstrap(block)) return reallocate_from_bootstrap(block, bytes);
   const Next* const n = next();
   if (!n) return nullptr;
@@ -289,6 +312,7 @@ TUTTI_EXPORT void* pvalloc(std::size_t bytes) noexcept {
 TUTTI_EXPORT std::size_t malloc_usable_size(void* block) noexcept {
   if (!block) return 0;
   if (serving::owns(block)) return serving::owner()->usable_size(block);
+  if (serving::may_be_taken(block) && given::is_taken(block)) return given::usable_size(block);
   if (from_bootstrap(block)) return bootstrap_size(block);
   const Next* const n = next();
   return n && n->malloc_usable_size ? n->malloc_usable_size(block) : 0;

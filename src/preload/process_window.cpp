@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/settings.h"
 #include "base/slurm_step.h"
+#include "preload/given.h"
 #include "preload/other_allocators.h"
 #include "preload/thread_blocks.h"
 
@@ -102,6 +103,7 @@ void after_fork_in_child() {
   if (state.load(std::memory_order_relaxed) != State::undecided) state.store(State::off, std::memory_order_relaxed);
   serving::from_bytes.store(SIZE_MAX, std::memory_order_relaxed);
   if (forking) forking->fork_in_child();
+  given::fork_in_child();
   forking = nullptr;
 }
 

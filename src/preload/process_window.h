@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "memory/returned.h"
 #include "memory/window.h"
 #include "preload/shared.h"
 
@@ -53,6 +54,11 @@ struct alignas(4096) Served {
   std::atomic<std::size_t> from_bytes{std::size_t{2} * 1024};
   std::atomic<std::uintptr_t> begin{std::uintptr_t{1} << 63};
   std::atomic<std::size_t> bytes{0};
+  /// What lies between was perhaps taken over from a peer (given.h); it only grows.
+  std::atomic<std::uintptr_t> taken_from{UINTPTR_MAX};
+  std::atomic<std::uintptr_t> taken_to{0};
+  /// Where peers return what they were given of the window; null before anything was.
+  std::atomic<Returned*> returned{nullptr};
 };
 extern Served served;
 
@@ -66,6 +72,18 @@ inline constinit std::atomic<std::size_t>& bytes = served.bytes;
 inline bool owns(const void* block) noexcept {
   const std::uintptr_t first = begin.load(std::memory_order_acquire);
   return reinterpret_cast<std::uintptr_t>(block) - first < bytes.load(std::memory_order_relaxed);
+}
+
+/// Whether the block may be one that a peer has given to this process.
+inline bool may_be_taken(const void* block) noexcept {
+  const auto at = reinterpret_cast<std::uintptr_t>(block);
+  return at >= served.taken_from.load(std::memory_order_relaxed) &&
+         at < served.taken_to.load(std::memory_order_relaxed);
+}
+/// Whether peers have returned blocks of the window.
+inline bool any_returned() noexcept {
+  const Returned* const there = served.returned.load(std::memory_order_acquire);
+  return there && there->any();
 }
 
 /// Sees to it that no handler in a forked child comes before the one that gives it its memory: those of other libraries
