@@ -1,19 +1,15 @@
 /* Teams: what a program calls hands over to libtutti.so, which has them. */
 #include "team.h"
 
-#include <dlfcn.h>
-#include <stdio.h>
+#include "common.h"
 
 /* Of the last team that was made: there is one for a process. Threads call through it after they have attached. */
 static const struct TUTTI_Team_functions* functions;
 
 static int missing(MPI_Comm comm, const char* function) {
-  fprintf(stderr,
-          "%s: there is no libtutti.so in this process, where the loader looks for libraries, or it is switched off "
-          "(TUTTI_ENABLE=0). Start the program with tutti run.\n",
-          function);
-  MPI_Comm_call_errhandler(comm, MPI_ERR_OTHER);
-  return MPI_ERR_OTHER;
+  return failed_on(comm, function, MPI_ERR_OTHER,
+                   "there is no libtutti.so in this process, nor where the loader looks for libraries, or it is switched off "
+                   "(TUTTI_ENABLE=0); start the program with tutti run");
 }
 
 /* Of a libtutti.so that is there, or of one that is loaded now. That has no part in the program's own calls of MPI, and
@@ -21,7 +17,7 @@ static int missing(MPI_Comm comm, const char* function) {
 static const struct TUTTI_Team_functions* find(void) {
   const struct TUTTI_Team_functions* found = NULL;
   int (*get)(const struct TUTTI_Team_functions**);
-  *(void**)&get = dlsym(RTLD_DEFAULT, "tutti_teams");
+  *(void**)&get = of_tutti("tutti_teams");
   if (!get) {
     void* const library = dlopen("libtutti.so", RTLD_NOW | RTLD_LOCAL);
     if (library) *(void**)&get = dlsym(library, "tutti_teams");
