@@ -177,7 +177,8 @@ int TUTTI_Team_create(MPI_Comm comm, int threads, TUTTI_Team* team);
  * MPI_ERR_ARG if the number is taken, or the thread is attached already. MPI_ERR_NO_MEM if another thread could not attach. */
 int TUTTI_Team_attach(TUTTI_Team team, int thread);
 
-/* A thread that ends without it ends the team: all calls of others return MPI_ERR_OTHER from then on. */
+/* A thread that ends without it ends the team: all calls of others return MPI_ERR_OTHER from then on. Where the team's
+ * processes are on several nodes it ends the job. */
 int TUTTI_Team_detach(TUTTI_Team team);
 
 /* Collective over the processes; one thread of each calls it when all have detached. *team becomes TUTTI_TEAM_NULL, and to

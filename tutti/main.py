@@ -54,6 +54,26 @@ def _prepare_output() -> None:
     sys.stdout.reconfigure(errors="surrogateescape" if unicode else "backslashreplace")  # type: ignore[attr-defined]
 
 
+def _words_for(error: Any, words: List[str], command: Any) -> str:
+    """What is said of a command line that cannot be read: what to type, if that can be guessed."""
+    import click
+
+    from tutti.launch import mistakes
+
+    guess = None
+    if isinstance(error, click.NoSuchOption) and words[0] == "run":
+        guess = mistakes.without_launcher(words[1:])
+    elif isinstance(error, click.NoSuchOption) and words[0].startswith("-"):
+        guess = mistakes.before_command(words, list(command.commands))
+    elif isinstance(error, click.MissingParameter) and words[0] == "run":
+        guess = "nothing to run; type: tutti run mpirun -n 2 ./app"
+    if guess:
+        return guess
+    path = error.ctx.command_path if error.ctx else "tutti"
+    text = error.format_message().rstrip(".").replace(" Did you mean", "; did you mean")
+    return f"{text[:1].lower()}{text[1:]} ({path} --help lists what there is)"
+
+
 def _run(words: List[str]) -> int:
     """Carries out one command line; returns its exit status. Raises UserError and OSError."""
     import click
@@ -62,14 +82,14 @@ def _run(words: List[str]) -> int:
     from tutti.cli import app
 
     _prepare_output()
-    if not words and sys.stdout.isatty():
+    if not words:
         from tutti.welcome import welcome
 
         print(welcome())
         return 0
     command: Any = typer.main.get_command(app)
     try:
-        with command.make_context("tutti", words) as context:
+        with command.make_context("tutti", list(words)) as context:
             command.invoke(context)
     except click.exceptions.Exit as end:
         return end.exit_code
@@ -77,9 +97,7 @@ def _run(words: List[str]) -> int:
         if type(error).__name__ == "NoArgsIsHelpError":  # of Click 8.2 on
             print(error.format_message())
             return 0
-        path = error.ctx.command_path if error.ctx else "tutti"
-        text = error.format_message().rstrip(".")
-        raise UserError(f"{text[:1].lower()}{text[1:]} ({path} --help lists what there is)") from None
+        raise UserError(_words_for(error, words, command)) from None
     except click.ClickException as error:
         raise UserError(error.format_message()) from None
     finally:

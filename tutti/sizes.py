@@ -1,4 +1,4 @@
-"""Sizes as people write them."""
+"""Sizes and times as people write them."""
 
 
 def human_bytes(count: int) -> str:
@@ -18,3 +18,11 @@ def rounded(count: int) -> str:
             break
         value /= 1024
     return f"{value:.0f} {unit}" if value >= 100 or value == int(value) else f"{value:.1f} {unit}"
+
+
+def words_of_seconds(seconds: float) -> str:
+    """1.23 us, 45.6 ms, 7.89 s."""
+    for unit, scale in (("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3)):
+        if seconds < 999.5 * scale:
+            return f"{seconds / scale:.3g} {unit}"
+    return f"{seconds:.3g} s"

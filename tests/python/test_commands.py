@@ -114,7 +114,12 @@ def test_options_that_the_documents_mention_exist():
     [
         (["tpoo"], "no such command 'tpoo'; the nearest is topo (tutti --help"),
         (["--bogus"], "no such option: --bogus (tutti --help"),
-        (["run"], "missing argument"),
+        (["run"], "nothing to run; type: tutti run mpirun -n 2 ./app"),
+        (["run", "-n", "2", "./a"], "type: tutti run mpirun -n 2 ./a"),
+        (["-v", "run", "mpirun", "./a"], "type: tutti run -v mpirun ./a"),
+        (["-s", "WAIT=spin", "run", "./a"], "type: tutti run -s WAIT=spin ./a"),
+        (["run", "--verbos", "ls"], "no such option: --verbos; did you mean --verbose?"),
+        (["run", "{folder}"], "is a folder"),
         (["run", "--json", "ls"], "--json goes with --dry-run"),
         (["topo", "--ranks", "x"], "'x' is not a valid integer (tutti topo --help"),
         (["topo", "extra"], "unexpected extra argument (extra)"),

@@ -10,8 +10,9 @@ import pytest
 from explained import TOOL, needs_tool, text_of
 
 from tutti.errors import UserError
-from tutti.explain.answer import as_json_text, ordered_candidates, overview_ranges, words_of_seconds
+from tutti.explain.answer import as_json_text, ordered_candidates, overview_ranges
 from tutti.explain.question import USUAL_MECHANISMS, Question, ask, usable_mechanisms
+from tutti.sizes import words_of_seconds
 
 pytestmark = pytest.mark.usefixtures("configuration")
 

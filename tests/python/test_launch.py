@@ -16,6 +16,7 @@ from tutti import places
 from tutti.cli import app
 from tutti.errors import UserError
 from tutti.launch.hosts import all_hosts
+from tutti.launch.mistakes import WITH_VALUES
 from tutti.launch.plain_command import FLAGS, VALUES, read
 from tutti.launch.plan import RANKS, Plan, make_certain_plan, make_plan
 from tutti.launch.program import inspect_program
@@ -30,6 +31,47 @@ def test_launcher_gets_the_preload_for_its_ranks_only(tutti, apps, launchers, pr
         "-x", f"LD_PRELOAD={preload}", "-n", "2", str(apps["openmpi"]), "x y", "preload=",
     ]  # fmt: skip
     assert done.stderr == ""
+
+
+def test_options_of_ours_stand_in_front_of_the_launcher(tutti, apps, launchers, preload):
+    mpirun, app = launchers["mpich"], apps["mpich"]
+    done = tutti("run", "--library", preload, mpirun, "-n", "2", "--explain", app, check=False)
+    assert done.returncode == 2
+    assert f"type: tutti run --explain {mpirun} -n 2 {app}" in done.stderr
+    assert set(WITH_VALUES) == set(VALUES)
+    # Behind the program it is the program's.
+    done = tutti("run", "--library", preload, mpirun, "-n", "2", app, "--explain")
+    assert done.stderr == ""
+
+
+def test_a_file_that_may_not_be_executed_is_told(tutti, tmp_path, launchers, preload):
+    script = tmp_path / "job.sh"
+    script.write_text("#!/bin/sh\n")
+    done = tutti("run", "--library", preload, script, check=False)
+    assert (done.returncode, f"type: chmod +x {script}" in done.stderr) == (2, True)
+    done = tutti("run", "--library", preload, launchers["mpich"], "-n", "1", script, check=False)
+    assert f"type: chmod +x {script}" in done.stderr
+
+
+def test_an_mpi4py_of_another_mpi_is_told(tutti, kit, apps, launchers, preload):
+    python = kit.script("prefix/bin/python3", "#!/bin/sh\n")
+    package = python.parent.parent / "lib" / "python3.9" / "site-packages" / "mpi4py"
+    package.mkdir(parents=True)
+    shutil.copy(apps["mpich"], package / "MPI.cpython-39.so")
+    says = f"the mpi4py of '{python}' was built for the MPICH ABI"
+    done = tutti("run", "--library", preload, launchers["openmpi"], "-n", "1", python, "x.py")
+    assert says in done.stderr
+    assert (
+        says
+        not in tutti(
+            "run", "--library", preload, launchers["mpich"], "-n", "1", python, "x.py", check=False
+        ).stderr
+    )
+    # One that is for several of them finds out by itself.
+    shutil.copy(apps["openmpi"], package / "MPI.openmpi-cpython-39.so")
+    assert (
+        says not in tutti("run", "--library", preload, launchers["openmpi"], "-n", "1", python, "x.py").stderr
+    )
 
 
 def test_exit_status_is_the_launchers(tutti, apps, launchers, preload):

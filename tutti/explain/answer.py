@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tutti.sizes import human_bytes, rounded
+from tutti.sizes import human_bytes, rounded, words_of_seconds
 
 #: Of the MPI's own collectives.
 UNPREDICTED = "the model does not predict the MPI's own algorithms; tutti tune measures them"
@@ -22,14 +22,6 @@ _REACH_WORDS = {
     "kernel": "the kernel copies between ranks",
     "staged": "the data goes through shared memory, copied in and out",
 }
-
-
-def words_of_seconds(seconds: float) -> str:
-    """1.23 us, 45.6 ms, 7.89 s."""
-    for unit, scale in (("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3)):
-        if seconds < 999.5 * scale:
-            return f"{seconds / scale:.3g} {unit}"
-    return f"{seconds:.3g} s"
 
 
 #: How the bytes of what is taken are moved, where that is not the plain way.

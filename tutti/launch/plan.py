@@ -21,9 +21,9 @@ from tutti.launch.launcher import (
     with_variables,
 )
 from tutti.launch.loader import find_program
-from tutti.launch.program import ABI_NAMES, Program, inspect_program
+from tutti.launch.program import ABI_NAMES, Program, abi_of_library, inspect_program
 from tutti.launch.sanitizers import OPTIONS, behind_others, preload_of
-from tutti.launch.wrappers import seals, started, starts_others
+from tutti.launch.wrappers import is_python, seals, started, starts_others
 from tutti.variables import PREFIX
 
 TYPE_CHECKING = False
@@ -246,6 +246,28 @@ def _mismatch(programs: List[Program], launcher: Launcher, word: str) -> Optiona
     return None
 
 
+def _other_pythons(
+    contexts: List[Context], launcher: Launcher, word: str, env: Mapping[str, str]
+) -> List[str]:
+    """Of Pythons, what their mpi4py is for, if that is none of this launcher's MPI."""
+    doubts = []
+    for context in contexts:
+        line = [context.program or "", *context.rest]
+        path = find_program(line[started(line, env)], env)
+        if not path or not is_python(path):
+            continue
+        from tutti.launch.python_mpi import mpi4py_of
+
+        found = mpi4py_of(path)
+        abi = abi_of_library(found[1]) if found else None
+        if found and abi in ABI_NAMES and not launcher.starts(abi) and not recognise(word).starts(abi):
+            doubts.append(
+                f"the mpi4py of '{path}' was built for {ABI_NAMES[abi]} ({found[0]} needs {found[1]}), but '{word}' is"
+                f" the launcher of {launcher.title}, which starts it as so many single ranks if at all (use its own mpirun)"
+            )
+    return doubts
+
+
 def _plan_launcher(
     words: List[str],
     at: int,
@@ -263,6 +285,7 @@ def _plan_launcher(
     mismatch = _mismatch(programs, launcher, words[at])
     if mismatch:
         return _aside(words, notes, mismatch)
+    doubts += _other_pythons(contexts, launcher, words[at], env)
     obstacles = [(program, _obstacle(program, library)) for program in programs]
     lines = [f"'{program.name}': {obstacle}" for program, obstacle in obstacles if obstacle]
     if lines and len(lines) == len(contexts):
@@ -285,6 +308,14 @@ def _launched(
     words: List[str], at: int, exact: bool, library: _Library, values: Dict[str, str], env: Mapping[str, str]
 ) -> Plan:
     """A command line with a launcher at `at`, of which not everything may be understood."""
+    if any(word.startswith("--") for word in words[at + 1 :]):
+        from tutti.launch.mistakes import behind_launcher
+
+        mistake = behind_launcher(
+            words, at, [find_program(word, env) is not None for word in words[at + 1 :]]
+        )
+        if mistake:
+            raise UserError(mistake)
     try:
         launcher = (None if exact else glimpse(words[at])) or recognise(words[at])
         return _plan_launcher(words, at, launcher, library, values, env)
@@ -329,7 +360,9 @@ def make_plan(
             raise UserError(f"no launcher '{words[0]}' (not an executable file, and not found in PATH)")
         at = 0
     elif find_program(words[0], environment) is None:
-        raise UserError(f"no program '{words[0]}' (not an executable file, and not found in PATH)")
+        from tutti.launch.mistakes import not_found
+
+        raise UserError(not_found(words[0]))
     try:
         path = os.path.realpath(library) if library is not None else places.find_preload()
         if path is None:

@@ -117,7 +117,9 @@ def inspect_program(name: str, environment: Mapping[str, str], folder: Optional[
     """
     path = find_program(name, environment, folder)
     if path is None:
-        raise UserError(f"no program '{name}' (not an executable file, and not found in PATH)")
+        from tutti.launch.mistakes import not_found
+
+        raise UserError(not_found(name))
     target: Optional[str] = path
     for _ in range(_MAX_SHEBANGS):
         assert target is not None

@@ -7,9 +7,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tutti.explain.answer import words_of_seconds
 from tutti.sim import machine
-from tutti.sizes import human_bytes
+from tutti.sizes import human_bytes, words_of_seconds
 
 _REACH_WORDS = {
     "mapped": "peers load and store the buffers",

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <memory>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,9 @@ struct AttachedTo {
     for (const Attachment& each : all) {
       if (!existing_teams.has(each.team)) continue;
       TeamThread& thread = *each.thread;
+      // Threads on other nodes wait for messages that nobody sends.
+      if (job() && thread.team().spans_nodes())
+        end_job(thread.communicator(), std::runtime_error("a thread has ended before it has detached from its team"));
       thread.team().members().seat(thread.place).standing.store(teams::Seat::gone, std::memory_order_release);
       thread.state().communicator->revoke();
       thread.is_attached.store(false, std::memory_order_release);
