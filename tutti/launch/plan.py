@@ -263,7 +263,8 @@ def _other_pythons(
         if found and abi in ABI_NAMES and not launcher.starts(abi) and not recognise(word).starts(abi):
             doubts.append(
                 f"the mpi4py of '{path}' was built for {ABI_NAMES[abi]} ({found[0]} needs {found[1]}), but '{word}' is"
-                f" the launcher of {launcher.title}, which starts it as so many single ranks if at all (use its own mpirun)"
+                f" the launcher of {launcher.title}, which starts it as so many single ranks if at all (use its own"
+                " mpirun)"
             )
     return doubts
 
