@@ -115,7 +115,8 @@ double median(std::vector<double> values) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::size_t count = std::max<std::size_t>(1, (argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 8) / sizeof(double));
+  const std::size_t count =
+      std::max<std::size_t>(1, (argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 8) / sizeof(double));
   const int rounds = argc > 2 ? std::atoi(argv[2]) : 25;
   const int calls = count > 1000 ? 500 : 20'000;
   int level = 0, rank = 0, size = 0;

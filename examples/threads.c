@@ -101,9 +101,10 @@ int main(int argc, char** argv) {
   if (rank == 0) {
     const double alone = median(seconds[ALONE]);
     const double per_iteration = 1e6 / iterations;
-    printf("%s: an iteration without a sum takes %.2f us; a sum costs %.2f us with OpenMP and MPI, %.2f us with a team\n",
-           wrong ? "WRONG" : "right", alone * per_iteration, (median(seconds[WITH_OPENMP]) - alone) * per_iteration,
-           (median(seconds[WITH_TEAM]) - alone) * per_iteration);
+    printf(
+        "%s: an iteration without a sum takes %.2f us; a sum costs %.2f us with OpenMP and MPI, %.2f us with a team\n",
+        wrong ? "WRONG" : "right", alone * per_iteration, (median(seconds[WITH_OPENMP]) - alone) * per_iteration,
+        (median(seconds[WITH_TEAM]) - alone) * per_iteration);
   }
   TUTTI_Team_free(&team);
   MPI_Finalize();

@@ -7,9 +7,10 @@
 static const struct TUTTI_Team_functions* functions;
 
 static int missing(MPI_Comm comm, const char* function) {
-  return failed_on(comm, function, MPI_ERR_OTHER,
-                   "there is no libtutti.so in this process, nor where the loader looks for libraries, or it is switched off "
-                   "(TUTTI_ENABLE=0); start the program with tutti run");
+  return failed_on(
+      comm, function, MPI_ERR_OTHER,
+      "there is no libtutti.so in this process, nor where the loader looks for libraries, or it is switched off "
+      "(TUTTI_ENABLE=0); start the program with tutti run");
 }
 
 /* Of a libtutti.so that is there, or of one that is loaded now. That has no part in the program's own calls of MPI, and
