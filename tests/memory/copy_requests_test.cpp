@@ -17,6 +17,7 @@
 
 #include "memory/arena.h"
 #include "memory/transfers.h"
+#include "system.h"
 
 namespace tutti::memory {
 namespace {
@@ -260,6 +261,7 @@ TEST(CopyRequests, WhatHadToBeServedOnceIsNotedAndOnlyThat) {
 }
 
 TEST(CopyRequests, OwnPagesThatAreClosedAreOpenedAndNobodyIsAsked) {
+  if (!test::kernel_copies()) GTEST_SKIP() << "no process_vm_readv here";
   Ranks ranks(2);
   ClosedPages pages(20);
   std::vector<std::byte> theirs(18 * page, std::byte{5});

@@ -11,6 +11,7 @@
 
 #include "base/sanitizer.h"
 #include "readable.h"
+#include "system.h"
 
 namespace tutti::memory {
 namespace {
@@ -44,6 +45,7 @@ TEST(GrowingMapping, LiesWhereThoseThatAreApartDoNotGrow) {
 }
 
 TEST(GrowingMapping, TakesAddressSpaceAsItIsUsedAndGivesItBack) {
+  if (!test::proc_tells_of_the_program()) GTEST_SKIP() << "/proc tells of what emulates the program";
   if (sanitized) GTEST_SKIP() << "a sanitizer lays out the address space";
   const std::size_t before = address_space();
   const auto mapping = map_file(64 * gibibyte, mebibyte);
@@ -98,6 +100,7 @@ TEST(GrowingMapping, StopsAtWhatSomebodyElseHasMapped) {
 }
 
 TEST(GrowingMapping, ALimitRefusesAndTheRestStaysUsable) {
+  if (!test::address_space_can_be_limited()) GTEST_SKIP() << "RLIMIT_AS does not hold here";
   if (sanitized) GTEST_SKIP() << "a sanitizer needs more address space than a limit may leave";
   const auto mapping = map_file(64 * gibibyte, mebibyte);
   ASSERT_TRUE(mapping->open(0, mebibyte));
@@ -131,6 +134,7 @@ TEST(GrowingMapping, ManyExistSideBySide) {
 }
 
 TEST(GrowingMapping, WhatGrewIsNotInheritedEither) {
+  if (!test::children_can_lack_pages()) GTEST_SKIP() << "MADV_DONTFORK is not heeded here";
   if (sanitized) GTEST_SKIP() << "a sanitizer may map something of its own where the child has a hole";
   const auto mapping = map_file(gibibyte, mebibyte);
   for (const std::size_t at : {std::size_t{0}, 2 * mebibyte, 500 * mebibyte}) ASSERT_TRUE(mapping->open(at, at + 1));

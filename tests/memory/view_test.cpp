@@ -18,6 +18,7 @@
 #include "base/sanitizer.h"
 #include "memory/region.h"
 #include "readable.h"
+#include "system.h"
 #include "window_blocks.h"
 
 namespace tutti::memory {
@@ -232,6 +233,7 @@ TEST(View, ThreadsThatReachAtOnceSeeTheSame) {
 }
 
 TEST(View, WhatCannotBeMappedIsCopied) {
+  if (!test::address_space_can_be_limited()) GTEST_SKIP() << "RLIMIT_AS does not hold here";
   if (sanitized) GTEST_SKIP() << "a sanitizer needs more address space than a limit may leave";
   Seen seen(4 * gibibyte);
   seen.peer.copies = true;
@@ -255,6 +257,7 @@ TEST(View, WhatCannotBeMappedIsCopied) {
 }
 
 TEST(View, LeavesMostOfALimitedAddressSpaceToTheProgramIfThereIsAnotherWay) {
+  if (!test::address_space_can_be_limited()) GTEST_SKIP() << "RLIMIT_AS does not hold here";
   if (sanitized) GTEST_SKIP() << "a sanitizer needs more address space than a limit may leave";
   Seen seen(4 * gibibyte);
   const std::size_t bytes = gibibyte;
@@ -272,6 +275,7 @@ TEST(View, LeavesMostOfALimitedAddressSpaceToTheProgramIfThereIsAnotherWay) {
 }
 
 TEST(View, WithoutAnyWayItIsSaidWhatIsMissing) {
+  if (!test::address_space_can_be_limited()) GTEST_SKIP() << "RLIMIT_AS does not hold here";
   if (sanitized) GTEST_SKIP() << "a sanitizer needs more address space than a limit may leave";
   const Seen seen(4 * gibibyte);
   void* const block = seen.window->allocate(300 * mebibyte);
@@ -299,6 +303,7 @@ TEST(View, WhatIsTakenAheadCanBeReachedUnderALimit) {
 }
 
 TEST(View, WhatIsTakenAheadIsReachedAndNoMore) {
+  if (!test::address_space_can_be_limited()) GTEST_SKIP() << "RLIMIT_AS does not hold here";
   if (sanitized) GTEST_SKIP() << "a sanitizer needs more address space than a limit may leave";
   const Seen seen(4 * gibibyte);
   const std::size_t taken = seen.view->take(300 * mebibyte);

@@ -14,6 +14,7 @@
 
 #include "memory/window.h"
 #include "readable.h"
+#include "system.h"
 #include "window_blocks.h"
 
 namespace tutti::memory {
@@ -274,6 +275,7 @@ TEST(Window, WhileAStoppedChildIsWaitedForTheParentCanBeEnded) {
 }
 
 TEST(Window, AChildMadeBehindOurBackHasNoWindow) {
+  if (!test::children_can_lack_pages()) GTEST_SKIP() << "MADV_DONTFORK is not heeded here";
   const auto window = make_window(64 * mebibyte);
   auto* const block = static_cast<volatile char*>(window->allocate(mebibyte));
   block[0] = 1;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "sync/waiter.h"
+#include "system.h"
 
 namespace tutti::sync {
 namespace {
@@ -58,6 +59,7 @@ TEST(Sleeping, WhoEndsItsWaitLeavesTheWordToOthersThatSleep) {
 }
 
 TEST(Sleeping, AllThreadsThatSleepAreWoken) {
+  if (!test::proc_tells_of_the_program()) GTEST_SKIP() << "/proc tells of what emulates the program";
   Ranks ranks;
   const auto waker = ranks.waiter_of(1);
   for (int round = 0; round < 20; ++round) {
