@@ -72,7 +72,14 @@ void LoadedObject::count_symbols(const std::uint32_t* hash, const std::uint32_t*
   const std::uint32_t* const chain = bucket + buckets;
   std::uint32_t last = buckets ? *std::max_element(bucket, bucket + buckets) : 0;
   first_definition_ = symbol_count_ = first;
-  if (last < first) return;
+  if (last < first) {
+    // It defines nothing for others. How many it looks for is told by what is stored for it alone.
+    for (const Table& table : tables_)
+      for (std::size_t i = 0; i < table.count; ++i)
+        symbol_count_ = std::max<std::size_t>(symbol_count_, ELF64_R_SYM(table.begin[i].r_info) + 1);
+    first_definition_ = symbol_count_;
+    return;
+  }
   while (!(chain[last - first] & 1)) ++last;
   symbol_count_ = last + std::size_t{1};
 }

@@ -7,6 +7,8 @@ import subprocess
 import tempfile
 import time
 
+#: By this times longer a job may take, where processors are emulated.
+PATIENCE = float(os.environ.get("TUTTI_TEST_PATIENCE", "1"))
 #: How a message of the library begins; the launcher may have put the rank before it.
 TUTTI_LINE = r"^(?:\[\S+\]\s*)?tutti(?:\[\d+\])?:"
 
@@ -52,7 +54,7 @@ class Job:
 
     def wait_for(self, pattern, seconds=60):
         """Waits until a line matches. Returns the match, or None if the job or the time ends before."""
-        deadline = time.time() + seconds
+        deadline = time.time() + PATIENCE * seconds
         while True:
             ended = self.process.poll() is not None
             found = re.search(pattern, self.text(), re.MULTILINE)
@@ -63,7 +65,7 @@ class Job:
     def wait(self, seconds):
         """Waits for the end, or ends the job after that time."""
         try:
-            status = self.process.wait(timeout=seconds)
+            status = self.process.wait(timeout=PATIENCE * seconds)
             return Outcome(status, self.text(), False)
         except subprocess.TimeoutExpired:
             self.kill()
