@@ -1,9 +1,12 @@
 // What libtutti-comm calls of teams (lib/team.h).
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -43,12 +46,32 @@ class ExistingTeams {
 };
 ExistingTeams& existing_teams = *new ExistingTeams;  // threads may end after everything else
 
-/// A thread that ends while it is attached never comes to what the others wait for.
-struct AttachedTo {
-  std::vector<Attachment> all;
+struct Attachment {
+  const Team* team;
+  TeamThread* thread;
+};
 
-  ~AttachedTo() {
-    for (const Attachment& each : all) {
+/// What a thread is attached to. Kept by a key of the C library's: of the memory that libraries have for each thread there is
+/// little.
+class AttachedTo {
+ public:
+  static std::vector<Attachment>& of_this_thread() {
+    static const pthread_key_t key = make_key();
+    auto* those = static_cast<std::vector<Attachment>*>(pthread_getspecific(key));
+    if (!those) pthread_setspecific(key, those = new std::vector<Attachment>);
+    return *those;
+  }
+
+ private:
+  static pthread_key_t make_key() {
+    pthread_key_t made{};
+    if (pthread_key_create(&made, thread_ends) != 0) throw std::bad_alloc();
+    return made;
+  }
+  /// A thread that ends while it is attached never comes to what the others wait for.
+  static void thread_ends(void* value) {
+    const std::unique_ptr<std::vector<Attachment>> those(static_cast<std::vector<Attachment>*>(value));
+    for (const Attachment& each : *those) {
       if (!existing_teams.has(each.team)) continue;
       TeamThread& thread = *each.thread;
       // Threads on other nodes wait for messages that nobody sends.
@@ -60,11 +83,6 @@ struct AttachedTo {
     }
   }
 };
-
-AttachedTo& attached_to() {
-  static thread_local AttachedTo those;
-  return those;
-}
 
 int wrong(MPI_Comm communicator, int code, const char* function, const std::string& what) {
   std::fprintf(stderr, "%s: %s\n", function, what.c_str());
@@ -119,7 +137,7 @@ int attach(TUTTI_Team handle, int number) {
   bool failed = false;
   const int code = code_of(function, failed, [&] {
     if (thread.is_built() || thread.build()) {
-      attached_to().all.push_back(last_attachment = {team, &thread});
+      AttachedTo::of_this_thread().push_back({team, last_attached = &thread});
       return static_cast<int>(MPI_SUCCESS);
     }
     return static_cast<int>(MPI_ERR_NO_MEM);
@@ -136,8 +154,8 @@ int detach(TUTTI_Team handle) {
   if (thread->has_requests())
     return wrong(team->communicator(), MPI_ERR_ARG, "TUTTI_Team_detach",
                  "this thread has nonblocking collectives under way (TUTTI_Wait)");
-  std::erase_if(attached_to().all, [team](const Attachment& each) { return each.team == team; });
-  last_attachment = {};
+  std::erase_if(AttachedTo::of_this_thread(), [team](const Attachment& each) { return each.team == team; });
+  last_attached = nullptr;
   thread->is_attached.store(false, std::memory_order_release);
   return MPI_SUCCESS;
 }
@@ -158,7 +176,7 @@ int free_team(TUTTI_Team* handle) {
                  std::to_string(any) + " threads are still attached (TUTTI_Team_detach)");
   *handle = TUTTI_TEAM_NULL;
   existing_teams.remove(team);
-  last_attachment = {};
+  last_attached = nullptr;
   delete team;
   return MPI_SUCCESS;
 }
@@ -236,13 +254,12 @@ TUTTI_Team_functions make_functions() {
 
 }  // namespace
 
-constinit thread_local Attachment last_attachment;
+constinit thread_local TeamThread* last_attached = nullptr;
 
 TeamThread* find_attached(const Team* team) {
-  for (const Attachment& each : attached_to().all) {
+  for (const Attachment& each : AttachedTo::of_this_thread()) {
     if (each.team != team) continue;
-    last_attachment = each;
-    return each.thread;
+    return last_attached = each.thread;
   }
   return nullptr;
 }

@@ -166,16 +166,12 @@ inline void TeamThread::count_call() {
     wait_for_others();
 }
 
-/// What a thread is attached to.
-struct Attachment {
-  const Team* team = nullptr;
-  TeamThread* thread = nullptr;
-};
-/// What the calling thread has used last, and what it is attached to; null if it is not.
-extern constinit thread_local Attachment last_attachment;
+/// What the calling thread has used last of those that it is attached to; may be null.
+extern constinit thread_local TeamThread* last_attached;
+/// Its part in a team; null if it is not attached to that.
 TeamThread* find_attached(const Team* team);
 inline TeamThread* attached(const Team* team) {
-  return last_attachment.team == team && team ? last_attachment.thread : find_attached(team);
+  return last_attached && &last_attached->team() == team ? last_attached : find_attached(team);
 }
 
 }  // namespace tutti::mpi
