@@ -286,6 +286,7 @@ def steps(full: bool) -> List[Step]:
     found = [
         Step("format and lint", ["./dev", "lint", "--fast"], 1200, lane=BESIDE),
         Step("settings page", [PYTHON, "tools/settings-page", "--check"], 60),
+        Step("page of tutti.h", [PYTHON, "tools/api-page", "--check"], 60),
         Step("algorithms page", [PYTHON, "tools/algorithms-page", "--check"], 60),
         Step("page of predictions between nodes", [PYTHON, "tools/between-nodes-page", "--check"], 120),
         Step("manual and completions", [PYTHON, "tools/command-pages", "--check"], 60),
@@ -348,6 +349,7 @@ def steps(full: bool) -> List[Step]:
         found.append(Step("install in empty roots", ["tests/install/run"], 3600))
         command = ["bash", "-euc", f"{configure('clang')}; exec {compile_all('clang')}"]
         found.append(Step("build with Clang", command, 3600))
+        found.append(Step("book", ["./dev", "book"], 600))
     # Ranks as fibres, in orders that follow from seeds: each repetition has others.
     repeats = {"GTEST_REPEAT": "40"} if full else {}
     command = build_then_test("simulated", 900.0 * patience)
