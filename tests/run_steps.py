@@ -217,6 +217,12 @@ def compile_all(preset: str) -> str:
     return f"ninja -C build/{preset} -j {PROCESSORS}"
 
 
+#: Those that ./dev setup --architectures has brought what it takes for.
+OTHER_PROCESSORS = [
+    processor
+    for processor in ("aarch64", "ppc64le")
+    if (ROOT / ".deps" / "architectures" / processor / "stamp").exists()
+]
 #: Python tests of commands that measure the machine, and have seconds for it.
 MEASURING = [f"tests/python/test_{command}*.py" for command in ("bench", "probe", "tune")]
 #: What of the core has neither threads nor shared memory, or threads that go on one at a time: half of what
@@ -338,12 +344,14 @@ def steps(full: bool) -> List[Step]:
         found.append(Step(f"mpi4py {host}", words, 600 * patience))
     for host in hosts if full and os.environ.get("TUTTI_TEST_SUITES") else []:
         found.append(Step(f"suites of others, {host}", ["tests/suites/run", "--host", host], 7200))
-    for processor in ("aarch64", "ppc64le") if full else ():
-        # Where ./dev setup --architectures was not run it says so, and passes nothing.
-        there = f"[ -e .deps/architectures/{processor}/stamp ]"
-        build = f"if {there}; then {configure(processor)}; {compile_all(processor)}; fi"
-        command = ["bash", "-euc", f"{build}; exec tests/architectures/run {processor}"]
-        found.append(Step(f"{processor}, emulated", command, 6 * 3600.0, lane=BEHIND))
+    for processor in OTHER_PROCESSORS if full else ():
+        command = ["bash", "-euc", f"{configure(processor)}; exec {compile_all(processor)}"]
+        found.append(Step(f"{processor} build", command, 2 * 3600.0, lane=BEHIND))
+        for part in ("core", "preload", "mpi", "mpi4py"):
+            command = ["tests/architectures/run", processor, "--only", f"{part}:"]
+            found.append(Step(f"{processor} {part}, emulated", command, 4 * 3600.0, lane=BEHIND))
+        command = ["tests/install/run", processor]
+        found.append(Step(f"{processor} wheel in an empty root, emulated", command, 3600, lane=BEHIND))
     if full:
         found.append(Step("install below a prefix", ["tests/install/prefix"], 3600))
         found.append(Step("install in empty roots", ["tests/install/run"], 3600))
