@@ -3,6 +3,8 @@
 import ctypes
 import os
 import signal
+import subprocess
+import sys
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWUTS = 0x04000000
@@ -46,6 +48,14 @@ def end_with_parent(parent):
     # It may have ended before. One in another PID namespace is seen as 0.
     if os.getppid() not in (0, parent):
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+def run_to_its_end(command, folder=None):
+    """Runs a command that ends with this process, however that ends. Returns the exit status."""
+    this = os.getpid()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    words = [str(word) for word in command]
+    return subprocess.run(words, cwd=folder, check=False, preexec_fn=lambda: end_with_parent(this)).returncode
 
 
 def keep_mounts_private():
