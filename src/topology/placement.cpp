@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <utility>
 
 #include "topology/positions.h"
 
@@ -97,10 +98,23 @@ Placement place(const Machine& machine, std::span<const CpuSet> affinity_of_rank
   return placement;
 }
 
+void crowd_by_quotas(Placement& placement, std::span<const TimeQuota> quota_of_rank) {
+  std::map<std::pair<std::uint64_t, double>, int> ranks_of_quota;
+  for (const TimeQuota& quota : quota_of_rank)
+    if (quota.processors > 0) ++ranks_of_quota[{quota.group, quota.processors}];
+  for (const auto& [quota, ranks] : ranks_of_quota) {
+    const double crowding = ranks / quota.second;
+    if (crowding <= std::max(1.0, placement.ranks_per_core)) continue;
+    placement.ranks_per_core = crowding;
+    placement.least_time = quota.second;
+  }
+}
+
 Placement subset(const Placement& placement, std::span<const int> ranks) {
   Placement part;
   part.cores_available = placement.cores_available;
   part.ranks_per_core = placement.ranks_per_core;
+  part.least_time = placement.least_time;
   part.ranks.reserve(ranks.size());
   for (const int rank : ranks) part.ranks.push_back(placement.ranks[static_cast<std::size_t>(rank)]);
   return part;

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "base/control_groups.h"
 #include "topology/cpu_set.h"
 #include "topology/machine.h"
 
@@ -22,9 +23,10 @@ struct Placement {
   /// planned for.
   int cores_available = 0;
   /// Ranks that must share one processing unit where it is tightest: the most of ranks / units over the union
-  /// of all masks and over each distinct mask (counting the ranks that cannot leave it). At most 1: each can
-  /// have its own.
+  /// of all masks and over each distinct mask (counting the ranks that cannot leave it), and where there are quotas of
+  /// ranks / processors' worth of time. At most 1: each can have its own.
   double ranks_per_core = 0;
+  double least_time = 0;  ///< processors' worth of time where a quota makes it tightest; 0: none does
 
   /// Spinning is harmful: some rank must wait for another to leave its processing unit.
   bool oversubscribed() const { return ranks_per_core > 1.0; }
@@ -38,6 +40,10 @@ Placement place(const Machine& machine, std::span<const CpuSet> affinity_of_rank
 
 /// As place, but the masks are taken as they are, even if the machine is a description.
 Placement place_by_affinity(const Machine& machine, std::span<const CpuSet> affinity_of_rank);
+
+/// The ranks of a control group that has less processor time than they could use take turns, as where cores are fewer: who
+/// spins uses up what the others need. quota_of_rank: entry i is of rank i; only the least limit of each is known.
+void crowd_by_quotas(Placement& placement, std::span<const TimeQuota> quota_of_rank);
 
 /// The placement of a communicator: entry i describes ranks[i] of the given placement. How crowded the node
 /// is stays, since the other ranks still run. Every number in `ranks` must be a rank of the placement.

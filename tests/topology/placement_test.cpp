@@ -118,6 +118,35 @@ TEST(Placement, UnknownMasksAreJudgedByTheWholeMachine) {
   EXPECT_TRUE(place_by_affinity(machine, std::vector<CpuSet>(5)).oversubscribed());
 }
 
+/// As many cores as ranks, and less time.
+TEST(Placement, QuotasCrowdTheRanksOfTheirGroup) {
+  const Machine machine = machine_of(testing::two_socket_machine);
+  const auto crowded = [&](const std::vector<TimeQuota>& quotas) {
+    Placement placement = place_by_affinity(machine, bound_to({0, 1, 2, 3}));
+    crowd_by_quotas(placement, quotas);
+    return placement;
+  };
+  const TimeQuota none, half{7, 0.5}, one{8, 1}, two{9, 2}, four{7, 4}, others{11, 2};
+  EXPECT_FALSE(crowded({none, none, none, none}).oversubscribed());
+  EXPECT_FALSE(crowded({four, four, four, four}).oversubscribed());
+  EXPECT_FALSE(crowded({two, two, others, others}).oversubscribed()) << "a container for each two";
+  EXPECT_FALSE(crowded({one, none, none, none}).oversubscribed());
+  EXPECT_EQ(crowded({two, two, two, two}).ranks_per_core, 2);
+  EXPECT_EQ(crowded({two, two, two, two}).least_time, 2);
+  EXPECT_EQ(crowded({two, two, two, others}).ranks_per_core, 1.5);
+  EXPECT_EQ(crowded({half, none, none, none}).ranks_per_core, 2);
+  EXPECT_TRUE(crowded({two, two, two, others}).oversubscribed());
+}
+
+/// What is tighter counts.
+TEST(Placement, QuotasThatLeaveMoreThanTheCoresChangeNothing) {
+  const Machine machine = machine_of(testing::two_socket_machine);
+  Placement placement = place_by_affinity(machine, bound_to({0, 0, 0, 0}));
+  crowd_by_quotas(placement, std::vector<TimeQuota>(4, TimeQuota{7, 2}));
+  EXPECT_EQ(placement.ranks_per_core, 4);
+  EXPECT_EQ(placement.least_time, 0);
+}
+
 TEST(Placement, SubsetRenumbersRanksAndKeepsTheCrowding) {
   const Machine machine = machine_of(testing::two_socket_machine);
   const Placement placement = place_by_affinity(machine, bound_to({0, 0, 20, 40}));

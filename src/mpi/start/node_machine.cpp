@@ -24,6 +24,15 @@ std::vector<topology::CpuSet> affinities_of(const std::vector<Card>& cards) {
   return affinities;
 }
 
+topology::Placement placement_of(const Node& node, const std::vector<Card>& cards) {
+  const std::optional<topology::Machine> machine = published_machine(node);
+  topology::Placement placement = topology::place(machine.value_or(topology::Machine()), affinities_of(cards));
+  std::vector<TimeQuota> quotas;
+  for (const Card& card : cards) quotas.push_back(card.quota);
+  topology::crowd_by_quotas(placement, quotas);
+  return placement;
+}
+
 }  // namespace
 
 void look_at_machine() {
@@ -63,13 +72,12 @@ void set_up_placement(Node& node, const NodeRanks& here) {
     node.cache_bytes =
         machine->l3_bytes() * static_cast<std::size_t>(std::max(1, machine->domain_count(topology::LevelKind::l3)));
   if (node.settings.cache) node.cache_bytes = node.settings.cache;
-  node.placement = topology::place(machine.value_or(topology::Machine()), affinities_of(here.cards));
+  node.placement = placement_of(node, here.cards);
   node.oversubscribed = node.placement.oversubscribed();
 }
 
 void share_cores_of_machine(Node& node, const std::vector<Card>& cards) {
-  const std::optional<topology::Machine> machine = published_machine(node);
-  node.oversubscribed = topology::place(machine.value_or(topology::Machine()), affinities_of(cards)).oversubscribed();
+  node.oversubscribed = placement_of(node, cards).oversubscribed();
 }
 
 void check_hierarchy(const Node& node) {

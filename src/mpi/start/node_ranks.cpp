@@ -73,6 +73,7 @@ Card card_of_this_process() {
   host.Query_thread(&threads);
   card.threads_may_call = threads == MPI_THREAD_MULTIPLE ? 1 : 0;
   card.values_watched = memory::watcher_of_allocations().by == memory::Watcher::values ? 1 : 0;
+  card.quota = time_quota();
   const std::vector<std::uint64_t> affinity = topology::affinity_of_this_thread().words();
   std::copy_n(affinity.begin(), std::min(affinity.size(), affinity_words), card.affinity);
   return card;

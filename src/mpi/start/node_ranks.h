@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/control_groups.h"
 #include "mpi/start/xpmem_setup.h"
 #include "selection/shipped.h"
 
@@ -39,6 +40,7 @@ struct Card {
   std::int32_t virtual_machine;
   selection::Maker maker;       ///< of the processor
   std::int32_t values_watched;  ///< memory that this library writes would look as if nobody had (other_allocators.h)
+  TimeQuota quota;
   std::uint64_t affinity[affinity_words];
 };
 

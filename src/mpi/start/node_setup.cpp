@@ -278,9 +278,12 @@ std::unique_ptr<Job> start_job() {
   job->active = true;
   // From here on a rank speaks for itself: what it waits for, who has died.
   node.log.set_quiet(false);
+  std::string room = node.oversubscribed ? "more ranks than cores" : "a core a rank";
+  if (node.placement.least_time > 0)
+    room = "time for " + std::to_string(node.placement.least_time).substr(0, 4) + " of them (control group)";
   node.log.note("%d ranks on this node, %d cores, %s; mechanisms:%s%s%s staged", node.size,
-                node.placement.cores_available, node.oversubscribed ? "more ranks than cores" : "a core a rank",
-                node.window_shared ? " window" : "", node.exposures ? " xpmem" : "", node.cma ? " cma" : "");
+                node.placement.cores_available, room.c_str(), node.window_shared ? " window" : "",
+                node.exposures ? " xpmem" : "", node.cma ? " cma" : "");
   return job;
 }
 
