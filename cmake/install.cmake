@@ -4,7 +4,7 @@
 #                 below a prefix                             in a wheel, below the package tutti
 #   libraries     lib/tutti                                  lib
 #   programs      libexec/tutti                              libexec
-#   to link with  include/tutti.h, lib/tutti, lib/pkgconfig, lib/cmake/tutti      -
+#   to link with  include/tutti.h and tutti.f90, lib/tutti, lib/pkgconfig, lib/cmake/tutti      -
 #   the command   bin/tutti (a link), share/tutti (Python)   beside it: the wheel's own files
 include(GNUInstallDirs)
 
@@ -28,6 +28,9 @@ foreach(abi mpich openmpi abi)
     list(APPEND installed_libraries tutti-${abi})
     set_target_properties(tutti-${abi} PROPERTIES INSTALL_RPATH "$ORIGIN")
   endif()
+  if(TARGET tutti-python-${abi})
+    list(APPEND installed_libraries tutti-python-${abi})
+  endif()
 endforeach()
 # What programs link (lib/): archives, which the wheel does not have.
 set(installed_archives "")
@@ -48,7 +51,7 @@ if(TUTTI_WHEEL)
   install(PROGRAMS packaging/wheel-command DESTINATION ${SKBUILD_SCRIPTS_DIR} RENAME tutti)
   install(PROGRAMS bin/tutti DESTINATION ${programs} RENAME tutti-python)
 else()
-  install(FILES include/tutti.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  install(FILES include/tutti.h include/tutti.f90 DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
   install(TARGETS ${installed_archives} ARCHIVE DESTINATION ${libraries})
   file(RELATIVE_PATH from_pkgconfig /prefix/lib/pkgconfig /prefix)
   string(REGEX REPLACE "/$" "" from_pkgconfig "${from_pkgconfig}")

@@ -144,6 +144,16 @@ int TUTTI_Igive(void* block, MPI_Aint bytes, int rank, int tag, MPI_Comm comm, T
 int TUTTI_Take(void* block, MPI_Aint* bytes, int rank, int tag, MPI_Comm comm, MPI_Status* status);
 int TUTTI_Itake(void* block, MPI_Aint* bytes, int rank, int tag, MPI_Comm comm, TUTTI_Request* request);
 
+/* For other languages (tutti.f90, tutti/mpi.py): communicators as Fortran's integers; `where` gets source and tag, may be
+ * NULL. */
+int TUTTI_Peer_pointer_f(int comm, int rank, TUTTI_Handle handle, MPI_Aint bytes, void* pointer);
+int TUTTI_Give_f(void* block, MPI_Aint bytes, int rank, int tag, int comm);
+int TUTTI_Igive_f(void* block, MPI_Aint bytes, int rank, int tag, int comm, TUTTI_Request* request);
+int TUTTI_Take_f(void* block, MPI_Aint* bytes, int rank, int tag, int comm, int where[2]);
+int TUTTI_Itake_f(void* block, MPI_Aint* bytes, int rank, int tag, int comm, TUTTI_Request* request);
+int TUTTI_Wait_f(TUTTI_Request* request, int where[2]);
+int TUTTI_Test_f(TUTTI_Request* request, int* flag, int where[2]);
+
 /* ---- Teams: threads as ranks (docs/teams.md) ----
  *
  * The ranks of a team are threads of all processes of a communicator: those of its rank 0 first, then those of its rank 1,

@@ -6,11 +6,11 @@
 // once. So no block is pushed again before it was taken out, and the head needs no counter against that.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 #include "sync/flag.h"
+#include "sync/word.h"
 
 namespace tutti::memory {
 
@@ -30,7 +30,8 @@ class alignas(sync::line_bytes) Returned {
   /// Calls `open(block)` and then `release(block)` for each; base: of the window. Threads may do it at the same time.
   template <class Open, class Release>
   void take_all(std::byte* base, Open open, Release release) noexcept {
-    std::uint64_t offset = first_.exchange(none, std::memory_order_acquire);
+    std::uint64_t offset = first_.load(std::memory_order_relaxed);
+    while (offset != none && !first_.compare_exchange_strong(offset, none, std::memory_order_acquire)) continue;
     while (offset != none) {
       std::byte* const block = base + offset;
       open(block);
@@ -42,11 +43,10 @@ class alignas(sync::line_bytes) Returned {
  private:
   /// A window begins with what its allocator keeps.
   static constexpr std::uint64_t none = 0;
-  using Offset = std::atomic<std::uint64_t>;
-  static_assert(Offset::is_always_lock_free);
+  using Offset = sync::Word<std::uint64_t>;
   static Offset& next_of(std::byte* block) noexcept { return *reinterpret_cast<Offset*>(block); }
 
-  Offset first_{none};
+  Offset first_;
 };
 
 }  // namespace tutti::memory

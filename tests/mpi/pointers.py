@@ -1,5 +1,11 @@
-"""Pointers to neighbours' memory, and blocks that change their owner."""
+"""Pointers to neighbours' memory, and blocks that change their owner: from C, Fortran and Python."""
 
+from pathlib import Path
+
+from jobs import Job
+from runner import FOLDER
+
+ROOT = Path(__file__).resolve().parents[2]
 #: What keeps blocks from being handed over where they lie, and what is done with those that are.
 SETTINGS = [
     ("TUTTI_CHECK", "1"),
@@ -7,18 +13,25 @@ SETTINGS = [
     ("TUTTI_HUGE", "off"),
     ("TUTTI_ENABLE", "0"),
 ]
+BINDINGS = ["mpif", "mpi", "f08"]
+#: mpi4py as it is published finds the MPI when it is imported.
+MPI4PY = ROOT / ".venv" / "mpi4py" / "wheel"
+PYTHON = ROOT / ".venv" / "bin" / "python"
+LIBRARIES = {"mpich": "libmpi.so.12", "openmpi": "libmpi.so.40", "intel": "libmpi.so.12"}
 
 
 def check(runner):
-    """The functions from C, and the examples."""
-    for count in (2, 3):
+    """The functions from each language, and the examples."""
+    is_c = Path(runner.launcher.program(FOLDER, "tutti-test-pointers")).exists()
+    for count in (2, 3) if is_c else ():
         runner.program("pointers:", count, "pointers")
         for size in (1000, 300000):
             check_example(runner, count, "halo", [size, 1 + count % 2, 3])
             check_example(runner, count, "pipeline", [size, 21, 2])
-    if not runner.preload:
-        return
-    for name, value in SETTINGS:
+    for binding in BINDINGS:
+        check_fortran(runner, binding)
+    check_python(runner)
+    for name, value in SETTINGS if is_c and runner.preload else ():
         runner.program(f"pointers, {name}={value},", 2, "pointers", variables={name: value})
 
 
@@ -31,3 +44,32 @@ def check_example(runner, count, example, words):
         good = good and ("there are none" in outcome.text) != bool(runner.preload)
     name = f"{runner.arguments.host} {count} the example {example}, {' '.join(map(str, words))}"
     runner.verdict(good, name, outcome.why(), outcome.text)
+
+
+def check_fortran(runner, binding):
+    """The module tutti, where the host has the binding."""
+    program = f"pointers-{binding}"
+    if not Path(runner.launcher.program(FOLDER, f"tutti-test-{program}")).exists():
+        return
+    for count in (2, 3):
+        outcome = runner.start(count, program).wait(60)
+        wanted = f"{count} ranks, pointers {int(bool(runner.preload))}: all is right"
+        good = outcome.status == 0 and wanted in outcome.text
+        name = f"{runner.arguments.host} {count} pointers in Fortran, {binding}"
+        runner.verdict(good, name, outcome.why(), outcome.text)
+
+
+def check_python(runner):
+    """tutti.mpi with mpi4py."""
+    host = runner.arguments.host
+    library = ROOT / ".venv" / "mpi" / host / "lib" / LIBRARIES.get(host, "-")
+    if not MPI4PY.is_dir() or not library.exists():
+        return
+    for count in (2, 3):
+        variables = {"PYTHONPATH": f"{MPI4PY}:{ROOT}", "MPI4PY_LIBMPI": str(library)}
+        script = str(ROOT / FOLDER / "pointers_python.py")
+        line = runner.launcher.command(count, [str(PYTHON), script], variables)
+        outcome = Job(line, runner.launcher.environment).wait(120)
+        wanted = f"arrays of {count} ranks are right, {'shared' if runner.preload else 'copied'}\n"
+        good = outcome.status == 0 and outcome.text.count(wanted) == count
+        runner.verdict(good, f"{host} {count} pointers in Python", outcome.why(), outcome.text)
