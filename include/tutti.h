@@ -323,6 +323,64 @@ int TUTTI_Team_ialltoallw_c(const void* sendbuf, const MPI_Count sendcounts[], c
                             const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], TUTTI_Team team,
                             TUTTI_Request* request);
 
+/* Teams, with communicators, types and operators as Fortran's integers. Counts are MPI_Count, those in lists are int. */
+int TUTTI_Team_create_f(int comm, int threads, TUTTI_Team* team);
+/* MPI_IN_PLACE. */
+void* TUTTI_In_place_f(void);
+int TUTTI_Team_bcast_f(void* buffer, MPI_Count count, int datatype, int root, TUTTI_Team team);
+int TUTTI_Team_reduce_f(const void* sendbuf, void* recvbuf, MPI_Count count, int datatype, int op, int root,
+                        TUTTI_Team team);
+int TUTTI_Team_allreduce_f(const void* sendbuf, void* recvbuf, MPI_Count count, int datatype, int op, TUTTI_Team team);
+int TUTTI_Team_reduce_scatter_block_f(const void* sendbuf, void* recvbuf, MPI_Count recvcount, int datatype, int op,
+                                      TUTTI_Team team);
+int TUTTI_Team_scan_f(const void* sendbuf, void* recvbuf, MPI_Count count, int datatype, int op, TUTTI_Team team);
+int TUTTI_Team_exscan_f(const void* sendbuf, void* recvbuf, MPI_Count count, int datatype, int op, TUTTI_Team team);
+int TUTTI_Team_gather_f(const void* sendbuf, MPI_Count sendcount, int sendtype, void* recvbuf, MPI_Count recvcount,
+                        int recvtype, int root, TUTTI_Team team);
+int TUTTI_Team_gatherv_f(const void* sendbuf, MPI_Count sendcount, int sendtype, void* recvbuf, const int recvcounts[],
+                         const int displs[], int recvtype, int root, TUTTI_Team team);
+int TUTTI_Team_scatter_f(const void* sendbuf, MPI_Count sendcount, int sendtype, void* recvbuf, MPI_Count recvcount,
+                         int recvtype, int root, TUTTI_Team team);
+int TUTTI_Team_scatterv_f(const void* sendbuf, const int sendcounts[], const int displs[], int sendtype, void* recvbuf,
+                          MPI_Count recvcount, int recvtype, int root, TUTTI_Team team);
+int TUTTI_Team_allgather_f(const void* sendbuf, MPI_Count sendcount, int sendtype, void* recvbuf, MPI_Count recvcount,
+                           int recvtype, TUTTI_Team team);
+int TUTTI_Team_allgatherv_f(const void* sendbuf, MPI_Count sendcount, int sendtype, void* recvbuf,
+                            const int recvcounts[], const int displs[], int recvtype, TUTTI_Team team);
+int TUTTI_Team_alltoall_f(const void* sendbuf, MPI_Count sendcount, int sendtype, void* recvbuf, MPI_Count recvcount,
+                          int recvtype, TUTTI_Team team);
+int TUTTI_Team_alltoallv_f(const void* sendbuf, const int sendcounts[], const int sdispls[], int sendtype,
+                           void* recvbuf, const int recvcounts[], const int rdispls[], int recvtype, TUTTI_Team team);
+int TUTTI_Team_ibcast_f(void* buffer, MPI_Count count, int datatype, int root, TUTTI_Team team, TUTTI_Request* request);
+int TUTTI_Team_ireduce_f(const void* sendbuf, void* recvbuf, MPI_Count count, int datatype, int op, int root,
+                         TUTTI_Team team, TUTTI_Request* request);
+int TUTTI_Team_iallreduce_f(const void* sendbuf, void* recvbuf, MPI_Count count, int datatype, int op, TUTTI_Team team,
+                            TUTTI_Request* request);
+int TUTTI_Team_ireduce_scatter_block_f(const void* sendbuf, void* recvbuf, MPI_Count recvcount, int datatype, int op,
+                                       TUTTI_Team team, TUTTI_Request* request);
+int TUTTI_Team_iscan_f(const void* sendbuf, void* recvbuf, MPI_Count count, int datatype, int op, TUTTI_Team team,
+                       TUTTI_Request* request);
+int TUTTI_Team_iexscan_f(const void* sendbuf, void* recvbuf, MPI_Count count, int datatype, int op, TUTTI_Team team,
+                         TUTTI_Request* request);
+int TUTTI_Team_igather_f(const void* sendbuf, MPI_Count sendcount, int sendtype, void* recvbuf, MPI_Count recvcount,
+                         int recvtype, int root, TUTTI_Team team, TUTTI_Request* request);
+int TUTTI_Team_igatherv_f(const void* sendbuf, MPI_Count sendcount, int sendtype, void* recvbuf, const int recvcounts[],
+                          const int displs[], int recvtype, int root, TUTTI_Team team, TUTTI_Request* request);
+int TUTTI_Team_iscatter_f(const void* sendbuf, MPI_Count sendcount, int sendtype, void* recvbuf, MPI_Count recvcount,
+                          int recvtype, int root, TUTTI_Team team, TUTTI_Request* request);
+int TUTTI_Team_iscatterv_f(const void* sendbuf, const int sendcounts[], const int displs[], int sendtype, void* recvbuf,
+                           MPI_Count recvcount, int recvtype, int root, TUTTI_Team team, TUTTI_Request* request);
+int TUTTI_Team_iallgather_f(const void* sendbuf, MPI_Count sendcount, int sendtype, void* recvbuf, MPI_Count recvcount,
+                            int recvtype, TUTTI_Team team, TUTTI_Request* request);
+int TUTTI_Team_iallgatherv_f(const void* sendbuf, MPI_Count sendcount, int sendtype, void* recvbuf,
+                             const int recvcounts[], const int displs[], int recvtype, TUTTI_Team team,
+                             TUTTI_Request* request);
+int TUTTI_Team_ialltoall_f(const void* sendbuf, MPI_Count sendcount, int sendtype, void* recvbuf, MPI_Count recvcount,
+                           int recvtype, TUTTI_Team team, TUTTI_Request* request);
+int TUTTI_Team_ialltoallv_f(const void* sendbuf, const int sendcounts[], const int sdispls[], int sendtype,
+                            void* recvbuf, const int recvcounts[], const int rdispls[], int recvtype, TUTTI_Team team,
+                            TUTTI_Request* request);
+
 #ifdef __cplusplus
 }
 #endif

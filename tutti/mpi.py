@@ -1,4 +1,5 @@
-"""Arrays in the memory of neighbours, and arrays that are handed over without a copy, for programs with mpi4py.
+"""Arrays in the memory of neighbours, arrays that are handed over without a copy, and threads as ranks: for programs
+with mpi4py.
 
     from mpi4py import MPI
     from tutti import mpi
@@ -8,8 +9,13 @@
     mpi.give(comm, array, dest=1, tag=5)                   # it is rank 1's now
     array = mpi.take(comm, source=0, tag=5, dtype=float)
 
+    team = mpi.Team(comm, 4)                               # of four threads of this process; then on each of them:
+    with team.attached(number) as member:
+        member.allreduce(array, result, op=MPI.SUM)
+
 Arrays are NumPy's, communicators mpi4py's. Without Tutti the same calls work by copies, and there is no array of a peer
-(docs/pointers.md). What goes wrong raises OSError where the communicator's errors return, as those of mpi4py do.
+(docs/pointers.md, docs/teams.md). What goes wrong raises OSError where the communicator's errors return, as those of
+mpi4py do.
 """
 
 import ctypes
@@ -242,3 +248,117 @@ def itake(comm, source=None, tag=None, dtype=numpy.uint8):
 def take(comm, source=None, tag=None, dtype=numpy.uint8):
     """Takes an array that was given: of one dimension, with elements of `dtype`; None from MPI.PROC_NULL."""
     return itake(comm, source, tag, dtype).wait()
+
+
+class Team:
+    """Threads of all processes of a communicator as ranks. Made by one thread of each process; threads: how many this
+    one brings."""
+
+    def __init__(self, comm, threads):
+        self._team = ctypes.c_void_p()
+        _check(_library().TUTTI_Team_create_f(comm.py2f(), threads, ctypes.byref(self._team)))
+
+    def free(self):
+        """By one thread of each process, when all threads have detached."""
+        _check(_library().TUTTI_Team_free(ctypes.byref(self._team)))
+
+    def attached(self, number=-1):
+        """For `with`: the calling thread's part, as thread `number` of this process, or as the first that nobody is."""
+        return Member(self._team, number)
+
+
+def _type_of(array):
+    """The MPI type of an array's elements, as an integer of Fortran's."""
+    from mpi4py import MPI
+
+    code = array.dtype.char
+    found = MPI.Datatype.fromcode(code) if hasattr(MPI.Datatype, "fromcode") else MPI._typedict[code]
+    return found.py2f()
+
+
+def _whole(array):
+    """An array as a buffer: address, elements, type."""
+    if not array.flags.c_contiguous:
+        raise ValueError("only arrays without gaps are sent and received")
+    return ctypes.c_void_p(array.ctypes.data), ctypes.c_longlong(array.size), _type_of(array)
+
+
+class Member:
+    """A thread's part in a team, while it is attached. Arrays are sent and received as a whole; of gather and scatter,
+    and of those to all, the larger one has a part for each rank."""
+
+    def __init__(self, team, number):
+        self._team = team
+        self._number = number
+        self.rank = self.size = -1
+
+    def __enter__(self):
+        library = _library()
+        _check(library.TUTTI_Team_attach(self._team, self._number))
+        rank, size = ctypes.c_int(), ctypes.c_int()
+        _check(library.TUTTI_Team_rank(self._team, ctypes.byref(rank)))
+        _check(library.TUTTI_Team_size(self._team, ctypes.byref(size)))
+        self.rank, self.size = rank.value, size.value
+        return self
+
+    def __exit__(self, *_):
+        _check(_library().TUTTI_Team_detach(self._team))
+
+    def _reduction(self, name, send, receive, op, *root):
+        library = _library()
+        library.TUTTI_In_place_f.restype = ctypes.c_void_p
+        to, count, kind = _whole(send if receive is None else receive)
+        source = ctypes.c_void_p(library.TUTTI_In_place_f()) if send is None else _whole(send)[0]
+        if send is not None and receive is not None and send.size != receive.size:
+            raise ValueError("what is sent and received differs in size")
+        _check(
+            getattr(library, f"TUTTI_Team_{name}_f")(source, to, count, kind, op.py2f(), *root, self._team)
+        )
+
+    def _blocks(self, name, send, receive, *root):
+        """Of each a block, or one for each rank."""
+        given = []
+        for array, parts in ((send, name in ("scatter", "alltoall")), (receive, name != "scatter")):
+            if array is None:
+                other = send if receive is None else receive
+                given += [None, ctypes.c_longlong(0), _type_of(other)]
+                continue
+            pointer, count, kind = _whole(array)
+            if parts and array.size % self.size:
+                raise ValueError(f"{array.size} elements are not as many for each of {self.size} ranks")
+            given += [pointer, ctypes.c_longlong(count.value // (self.size if parts else 1)), kind]
+        _check(getattr(_library(), f"TUTTI_Team_{name}_f")(*given, *root, self._team))
+
+    def barrier(self):
+        _check(_library().TUTTI_Team_barrier(self._team))
+
+    def bcast(self, array, root=0):
+        _check(_library().TUTTI_Team_bcast_f(*_whole(array), root, self._team))
+
+    def reduce(self, send, receive, op, root=0):
+        """receive: at the root, and of any use there alone."""
+        self._reduction("reduce", send, receive, op, root)
+
+    def allreduce(self, send, receive, op):
+        """send: None for what lies in `receive`; so in the other ones."""
+        self._reduction("allreduce", send, receive, op)
+
+    def scan(self, send, receive, op):
+        self._reduction("scan", send, receive, op)
+
+    def exscan(self, send, receive, op):
+        self._reduction("exscan", send, receive, op)
+
+    def gather(self, send, receive, root=0):
+        """receive: at the root, None elsewhere."""
+        self._blocks("gather", send, receive, root)
+
+    def scatter(self, send, receive, root=0):
+        """send: at the root, None elsewhere."""
+        self._blocks("scatter", send, receive, root)
+
+    def allgather(self, send, receive):
+        self._blocks("allgather", send, receive)
+
+    def alltoall(self, send, receive):
+        self._blocks("alltoall", send, receive)

@@ -13,9 +13,6 @@ extern "C" {
 #define MPI_VERSION 5
 #define MPI_SUBVERSION 0
 
-typedef long MPI_Aint;
-typedef long long MPI_Count;
-typedef struct ThreadStatus MPI_Status;
 typedef struct ThreadComm* MPI_Comm;
 typedef struct ThreadInfo* MPI_Info;
 typedef struct ThreadType* MPI_Datatype;
@@ -58,7 +55,6 @@ enum {
 /* All ranks, on the calling thread. */
 MPI_Comm thread_world(void);
 
-int MPI_Initialized(int* flag);
 int MPI_Comm_rank(MPI_Comm comm, int* rank);
 int MPI_Comm_size(MPI_Comm comm, int* size);
 int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* made);

@@ -142,11 +142,6 @@ MPI_Comm thread_world(void) {
   return world;
 }
 
-int MPI_Initialized(int* flag) {
-  *flag = 1;
-  return MPI_SUCCESS;
-}
-
 int MPI_Comm_rank(MPI_Comm comm, int* rank) {
   *rank = comm->rank;
   return MPI_SUCCESS;

@@ -46,20 +46,19 @@ def check_example(runner, count, example, words):
     runner.verdict(good, name, outcome.why(), outcome.text)
 
 
-def check_fortran(runner, binding):
+def check_fortran(runner, binding, name="pointers", says="pointers {shared}: all is right"):
     """The module tutti, where the host has the binding."""
-    program = f"pointers-{binding}"
+    program = f"{name}-{binding}"
     if not Path(runner.launcher.program(FOLDER, f"tutti-test-{program}")).exists():
         return
     for count in (2, 3):
-        outcome = runner.start(count, program).wait(60)
-        wanted = f"{count} ranks, pointers {int(bool(runner.preload))}: all is right"
-        good = outcome.status == 0 and wanted in outcome.text
-        name = f"{runner.arguments.host} {count} pointers in Fortran, {binding}"
-        runner.verdict(good, name, outcome.why(), outcome.text)
+        outcome = runner.start(count, program, variables={"OMP_WAIT_POLICY": "passive"}).wait(60)
+        good = outcome.status == 0 and says.format(shared=int(bool(runner.preload))) in outcome.text
+        label = f"{runner.arguments.host} {count} {name} in Fortran, {binding}"
+        runner.verdict(good, label, outcome.why(), outcome.text)
 
 
-def check_python(runner):
+def check_python(runner, name="pointers", says="arrays of {count} ranks are right, {how}\n"):
     """tutti.mpi with mpi4py."""
     host = runner.arguments.host
     library = ROOT / ".venv" / "mpi" / host / "lib" / LIBRARIES.get(host, "-")
@@ -67,9 +66,9 @@ def check_python(runner):
         return
     for count in (2, 3):
         variables = {"PYTHONPATH": f"{MPI4PY}:{ROOT}", "MPI4PY_LIBMPI": str(library)}
-        script = str(ROOT / FOLDER / "pointers_python.py")
+        script = str(ROOT / FOLDER / f"{name}_python.py")
         line = runner.launcher.command(count, [str(PYTHON), script], variables)
         outcome = Job(line, runner.launcher.environment).wait(120)
-        wanted = f"arrays of {count} ranks are right, {'shared' if runner.preload else 'copied'}\n"
+        wanted = says.format(count=count, how="shared" if runner.preload else "copied")
         good = outcome.status == 0 and outcome.text.count(wanted) == count
-        runner.verdict(good, f"{host} {count} pointers in Python", outcome.why(), outcome.text)
+        runner.verdict(good, f"{host} {count} {name} in Python", outcome.why(), outcome.text)

@@ -143,8 +143,8 @@ def _cores(machine: Machine) -> Check:
             title,
             WARN,
             f"{found}; {ranks / room:.3g} ranks for each" if ranks else found,
-            "only slower: with more ranks than that, Tutti's ranks sleep where they would spin; where the MPI spins, all"
-            " are stopped for a part of every period",
+            "only slower: with more ranks than that, Tutti's ranks sleep where they would spin; where the MPI spins,"
+            " all are stopped for a part of every period",
             f"{fewer}; or {more}" if more else fewer,
         )
     if ranks:
