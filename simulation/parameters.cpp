@@ -16,6 +16,7 @@ std::span<const ParameterField> parameter_fields() {
       {"fill_byte", &Parameters::fill_byte, "s/B", "the program writes what its cache has"},
       {"use_byte", &Parameters::use_byte, "s/B", "the program uses what its cache has"},
       {"pending", &Parameters::pending, "B", "stores that a core has under way before it waits for them"},
+      {"thread", &Parameters::thread, "", "of a core's time, what a copy of one of its hardware threads takes"},
       {"of_store", &Parameters::of_store, "hops", "the part of a hop that the store takes"},
       {"next_store", &Parameters::next_store, "hops", "a store while the one before is under way"},
       {"of_foreign", &Parameters::of_foreign, "hops", "a copy's first line that is another core's"},

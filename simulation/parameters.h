@@ -1,7 +1,9 @@
 // What the model's parameters (selection/model.h, out of a probe file) do not tell of a machine and the time driver needs.
 // The one place where they stand. The values are about those that were found on three machines (simulation/validate --fit);
-// those of messages are a guess, of a core that posts one in a quarter of a microsecond. The section "simulation" of a
-// machine's file may say otherwise. Seconds, bytes, and hops of the model.
+// those of messages are a guess, of a core that posts one in a quarter of a microsecond. Two hardware threads of a core do
+// 1.3 times as much as one (D. Marr et al., Hyper-Threading Technology Architecture and Microarchitecture, Intel Technology
+// Journal 6(1), 2002: up to that). The section "simulation" of a machine's file may say otherwise. Seconds, bytes, and hops
+// of the model.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -22,6 +24,7 @@ struct Parameters {
   double fill_byte = 2e-11;   ///< s a byte that the program writes, in the own cache
   double use_byte = 5e-11;    ///< s a byte that the program uses, in the own cache
   double pending = 2048;      ///< bytes of stores that a core has under way before it waits for them
+  double thread = 0.77;       ///< of a core's time, what a copy or combination of one of its hardware threads takes
 
   // Lines. A hop is a store, which takes the line from those that have it, and a load after it.
   double of_store = 0.4;      ///< the part of a hop that the store takes

@@ -43,14 +43,17 @@ Timed::Timed(const selection::Model& model, const Parameters& parameters, const 
       cores_(ranks_.size()) {
   if (places_ > places_max)
     throw std::invalid_argument("more than " + std::to_string(places_max) + " ranks of a node are not simulated");
+  int last_core = 0;
   for (int place = 0; place < places_; ++place) {
     const topology::Domains& domain = placement.ranks[static_cast<std::size_t>(place)].domain;
     const auto number = [&](LevelKind kind, int otherwise) {
       const int found = domain[topology::index_of(kind)];
       return found >= 0 ? found : otherwise;
     };
+    const int core = placement.ranks[static_cast<std::size_t>(place)].core;
     where_.push_back({number(LevelKind::l3, number(LevelKind::l2, place)), number(LevelKind::numa, 0),
-                      number(LevelKind::socket, 0)});
+                      number(LevelKind::socket, 0), core >= 0 ? core : place});
+    last_core = std::max(last_core, where_.back().core);
     caches_ = std::max(caches_, where_.back().cache + 1);
     numas_ = std::max(numas_, where_.back().numa + 1);
     sockets_ = std::max(sockets_, where_.back().socket + 1);
@@ -64,6 +67,7 @@ Timed::Timed(const selection::Model& model, const Parameters& parameters, const 
         near_[static_cast<std::size_t>(a)][i].set(static_cast<std::size_t>(b));
   const auto of_all = [&](int each) { return static_cast<std::size_t>(each * nodes); };
   rank_port_.resize(ranks_.size());
+  core_port_.resize(of_all(last_core + 1));
   cache_port_.resize(of_all(caches_));
   cache_stream_.resize(of_all(caches_));
   cache_touched_.resize(of_all(caches_));
@@ -317,6 +321,7 @@ void Timed::is_mine(Line& line, double there_at) {
   line.writer = static_cast<std::int16_t>(me());
   is_used(line);
   line.there_at = line.free_at = there_at;
+  line.come_at = 0;
 }
 
 void Timed::through(Server& server, double seconds, double begin, Cost& cost) {
@@ -378,18 +383,24 @@ void Timed::read(const void* at, std::size_t bytes, double begin, Use use, Cost&
       if (cost.peer < 0) {
         // The first line has to come; others do meanwhile.
         const double way = (1 - with_.of_store) * hop(found.distance);
-        const bool is_under_way = core.asked_at >= 0 && begin - core.asked_at < way;
+        const bool is_under_way = core.asked_at >= 0 && begin < core.asked_until - with_.of_store * hop(found.distance);
         cost.latency = std::max(cost.latency, is_under_way ? with_.next_look * model_.hop : way);
-        if (use != Use::program) core.asked_at = begin;
+        if (use != Use::program) {
+          core.asked_at = begin;
+          core.asked_until = std::max(core.asked_until, begin + hop(found.distance));
+        }
       }
       cost.peer = base() + found.rank;
       cost.latency = std::max(cost.latency, line.there_at - begin);
     }
+    // What a neighbour is fetching is not there before.
+    if (found.place == Place::shared_cache) cost.served = std::max(cost.served, line.come_at);
     if (line.writer < 0) {
       is_mine(line, begin);
     } else {
       line.holders.set(static_cast<std::size_t>(me()));
     }
+    if (found.place != Place::shared_cache) line.come_at = std::max(begin + cost.latency + cost.seconds, cost.served);
   });
 }
 
@@ -476,7 +487,12 @@ void Timed::finish(double begin, const Cost& reading, const Cost& writing, doubl
   // Stores do not hold up their core unless too many are under way.
   core.stored_at = std::max(core.stored_at, begin) + writing.latency + std::max(0.0, all - core_end);
   core.stored_at = std::max({core.stored_at, all, served});
-  now() = std::max({core_end, core.stored_at - waits_for_stores_, reading.served});
+  Cost of_core;
+  const std::size_t number = core_port_.size() / (ranks_.size() / static_cast<std::size_t>(places_));
+  through(core_port_[static_cast<std::size_t>(node_of(current())) * number +
+                     static_cast<std::size_t>(where_[static_cast<std::size_t>(me())].core)],
+          with_.thread * (core_end - begin - reading.latency), begin, of_core);
+  now() = std::max({core_end, core.stored_at - waits_for_stores_, reading.served, of_core.served});
 }
 
 void Timed::copy(void* destination, const void* source, std::size_t bytes, Move how) {
@@ -595,7 +611,7 @@ void Timed::fetch(Line& line, std::uintptr_t number) {
   const double way = (1 - with_.of_store) * hop(found.distance);
   double issued = now();
   // Asked for while the line before was under way.
-  if (core.asked_at >= 0 && issued - core.asked_at <= hop(found.distance))
+  if (core.asked_at >= 0 && issued <= core.asked_until)
     issued = std::min(issued, std::max(core.asked_at + with_.next_look * model_.hop, line.there_at));
   const double apart = with_.next_reader * model_.hop;
   double arrives = 0;
@@ -621,6 +637,7 @@ void Timed::fetch(Line& line, std::uintptr_t number) {
     }
   }
   core.asked_at = issued;
+  core.asked_until = std::max(core.asked_until, issued + hop(found.distance));
   line.holders.set(self);
   now() = std::max(now() + with_.step, arrives);
 }

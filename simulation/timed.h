@@ -9,7 +9,7 @@
 //             to be waited for.
 //   a copy    a price for each byte, by the nearest place that has it: own cache, a cache that both share, another core's,
 //             another cache, memory.
-//   a server  a rank's memory, a cache, a NUMA node, a link between sockets, a machine, a way past the caches: so many bytes
+//   a server  a rank's memory, a core (of its hardware threads), a cache, a NUMA node, a link between sockets, a machine, a way past the caches: so many bytes
 //             a second.
 #pragma once
 
@@ -102,6 +102,7 @@ class Timed final : public Simulator {
     std::uint64_t at_cache = 0;  ///< the same of all that share its cache
     double there_at = 0;         ///< until then the store of it is under way
     double free_at = 0;          ///< until then somebody else is served
+    double come_at = 0;          ///< of a copy: until then its reader is fetching it
   };
   struct Page {
     Line all;
@@ -119,7 +120,7 @@ class Timed final : public Simulator {
     double free_at = 0;
   };
   struct Where {
-    int cache, numa, socket;
+    int cache, numa, socket, core;
   };
   struct Cost {
     double seconds = 0;  ///< of the core alone
@@ -209,8 +210,9 @@ class Timed final : public Simulator {
   };
   std::unordered_map<std::uintptr_t, std::vector<In>> copies_;  ///< of lines, in which caches, where there are several
   struct Core {
-    double asked_at = -1;  ///< when it asked for the last line; -1: it has waited since
-    double stored_at = 0;  ///< until then its stores are under way
+    double asked_at = -1;    ///< when it asked for the last line; -1: it has waited since
+    double asked_until = 0;  ///< what it asks for until then comes while others do
+    double stored_at = 0;    ///< until then its stores are under way
     double parked_at = -1;
     bool has_missed = false;  ///< a timer was over while it was not parked
     std::uint64_t touched = 0;
@@ -218,7 +220,7 @@ class Timed final : public Simulator {
   };
   std::vector<Core> cores_;
   std::vector<std::uint64_t> cache_touched_;
-  std::vector<Server> rank_port_, cache_port_, node_port_, link_, total_, cache_stream_, stream_;
+  std::vector<Server> rank_port_, core_port_, cache_port_, node_port_, link_, total_, cache_stream_, stream_;
   double waits_for_stores_ = 0;  ///< so much of a copy's stores may be under way when it is over
   std::uint64_t events_ = 0;
   std::vector<Span>* spans_ = nullptr;

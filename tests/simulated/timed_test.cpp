@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "simulation/calls.h"
@@ -117,6 +119,25 @@ TEST(Timed, ReadersOfOneLineQueue) {
   EXPECT_NEAR(last, 100 * ns * (1 + (ranks - 2) * parameters.next_reader), 0.1 * ns);
 }
 
+/// Lines that are asked for one after the other come while others do, wherever they are.
+TEST(Timed, LinesNearAndFarOverlap) {
+  const auto look = [](const std::vector<int>& at) {
+    Timed timed(selection::Model(), idle_cores(), placement(16));
+    std::vector<LineOfFlag> flags(16);
+    double took = 0;
+    timed.run([&](int rank) {
+      if (rank > 0) flags[static_cast<std::size_t>(rank)].flag.set(1);
+      timed.meet();
+      if (rank > 0) return;
+      for (const int each : at) static_cast<void>(flags[static_cast<std::size_t>(each)].flag.get());
+      took = timed.seconds();
+    });
+    return took;
+  };
+  const double in_order = look({1, 2, 3, 8, 9, 10}), mixed = look({1, 8, 2, 9, 3, 10});
+  EXPECT_NEAR(mixed, in_order, 0.2 * in_order);
+}
+
 /// Seconds of a copy of what another rank has just written.
 double copy_from(int owner, std::size_t bytes, const selection::Model& model) {
   Timed timed(model, idle_cores(), placement(16));
@@ -189,6 +210,43 @@ TEST(Timed, AMemoryIsShared) {
   const double n = static_cast<double>(bytes);
   EXPECT_NEAR(read_by(1), n * model.memory_byte, 0.02 * n * model.memory_byte);
   EXPECT_NEAR(read_by(8), 8 * n * model.node_byte, 0.02 * 8 * n * model.node_byte);
+}
+
+/// The shortest and the longest of copies that `readers` make at once; of `bytes` that `owner` has written, or each of its own.
+std::pair<double, double> copies_at_once(const char* words, int ranks, const std::vector<int>& readers, int owner,
+                                         std::size_t bytes) {
+  Timed timed(selection::Model(), idle_cores(), placement(ranks, words));
+  Pages from(bytes / page * static_cast<std::size_t>(ranks)), to(bytes / page * static_cast<std::size_t>(ranks));
+  std::pair<double, double> all{1, 0};
+  timed.run([&](int rank) {
+    const std::size_t part = static_cast<std::size_t>(rank) * bytes;
+    timed.owns(from.at() + part, bytes);
+    timed.fills(from.at() + part, bytes);
+    timed.fills(to.at() + part, bytes);
+    timed.meet();
+    if (std::find(readers.begin(), readers.end(), rank) == readers.end()) return;
+    const double start = timed.seconds();
+    timed.copy(to.at() + part, from.at() + (owner >= 0 ? static_cast<std::size_t>(owner) * bytes : part), bytes,
+               Move::cached);
+    const double took = timed.seconds() - start;
+    all = {std::min(all.first, took), std::max(all.second, took)};
+  });
+  return all;
+}
+
+/// What one of two readers of a cache fetches is not with the other before.
+TEST(Timed, AReaderWaitsForWhatItsNeighborFetches) {
+  const std::size_t bytes = std::size_t{64} << 10;
+  const double alone = copies_at_once(machine_words, 16, {0}, 8, bytes).first;
+  EXPECT_GT(copies_at_once(machine_words, 16, {0, 1}, 8, bytes).first, 0.95 * alone);
+}
+
+TEST(Timed, HardwareThreadsShareACore) {
+  const char* const words = "package:1 l3:1 core:2 pu:2";
+  const std::size_t bytes = std::size_t{64} << 10;
+  const double alone = copies_at_once(words, 2, {0, 1}, -1, bytes).second,
+               both = copies_at_once(words, 4, {0, 1, 2, 3}, -1, bytes).second;
+  EXPECT_NEAR(both, 2 * Parameters().thread * alone, 0.05 * alone);
 }
 
 /// Who locks pages while others do waits longer (CMA-aware paper, section II.B).
@@ -300,6 +358,20 @@ TEST(Timed, MessagesBetweenNodesHaveALink) {
     EXPECT_GT(few.inside, 2 * machine.network.between_start);
     EXPECT_LT(few.inside, 30 * machine.network.between_start);
   }
+}
+
+/// Its own block into what the node shares, and all of them out of it in two pieces.
+TEST(Timed, BlocksThatFollowEachOtherAreOneCopy) {
+  Job job;
+  job.ranks = job.nodes = 4;
+  const Machine machine = two_sockets();
+  Ranks ranks(machine, job);
+  std::vector<Span> spans;
+  measure(ranks, {.collective = "allgather", .bytes = 64, .algorithm = "multi-object-bruck"}, &spans);
+  const auto copies =
+      std::count_if(spans.begin(), spans.end(), [](const Span& span) { return span.kind == Span::Kind::copy; });
+  EXPECT_GE(copies, 2 * 16);
+  EXPECT_LE(copies, 3 * 16);
 }
 
 /// A link serves who is there first, not who was posted first.

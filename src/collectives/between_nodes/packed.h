@@ -31,6 +31,33 @@ inline AllgatherArguments piece_of(Operation& operation, const Crossing& crossin
   return arguments;
 }
 
+/// Copies of which those are made as one that follow each other on both sides: each that is made waits for its first line.
+class JoinedCopies {
+ public:
+  JoinedCopies() = default;
+  ~JoinedCopies() { make(); }
+  JoinedCopies(const JoinedCopies&) = delete;
+  JoinedCopies& operator=(const JoinedCopies&) = delete;
+
+  void add(std::byte* to, const std::byte* from, std::size_t bytes) {
+    if (bytes == 0) return;
+    if (bytes_ == 0 || to != to_ + bytes_ || from != from_ + bytes_) {
+      make();
+      to_ = to, from_ = from, bytes_ = 0;
+    }
+    bytes_ += bytes;
+  }
+
+ private:
+  void make() const {
+    if (bytes_ > 0) copy_bytes(to_, from_, bytes_);
+  }
+
+  std::byte* to_ = nullptr;
+  const std::byte* from_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
 class Packed {
  public:
   /// One block of `bytes` for each rank.
@@ -72,10 +99,10 @@ class Packed {
     for (const int other : nodes_.ranks_of(nodes_.node_of(rank)).first(place)) before += size(other);
     return before;
   }
-  /// Copies what belongs to a node between `packed` and the blocks of a buffer, all or all but one rank's.
-  void unpack(int node, const std::byte* packed, const Blocks& to, int except = -1) const {
+  /// Copies what belongs to a node out of `packed` to the blocks of a buffer, all or all but one rank's.
+  void unpack(int node, const std::byte* packed, const Blocks& to, int except, JoinedCopies& copies) const {
     for (const int rank : nodes_.ranks_of(node)) {
-      if (rank != except && size(rank) > 0) copy_bytes(to.at(static_cast<std::size_t>(rank)), packed, size(rank));
+      if (rank != except) copies.add(to.at(static_cast<std::size_t>(rank)), packed, size(rank));
       packed += size(rank);
     }
   }

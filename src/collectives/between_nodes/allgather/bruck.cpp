@@ -29,8 +29,11 @@ Task bruck_body(Operation& operation, const AllgatherArguments& call) {
   co_await crossing.together();
   co_await gather_by_bruck(operation, crossing, area, packed.starts);
   const int except = arguments.send ? -1 : crossing.self;
-  for (int node = 0; node < crossing.nodes.count(); ++node)
-    packed.unpack(node, area + turned(packed.starts, node, crossing.node), arguments.receive, except);
+  {
+    JoinedCopies copies;
+    for (int node = 0; node < crossing.nodes.count(); ++node)
+      packed.unpack(node, area + turned(packed.starts, node, crossing.node), arguments.receive, except, copies);
+  }
   co_await leave(operation, crossing);
 }
 
