@@ -21,7 +21,8 @@ class Sower final : public testing::EmptyTestEventListener {
 
 #if defined(TUTTI_THREAD_SANITIZER)
 /// std::call_once keeps what it calls in variables of the thread, which fibres have in common.
-extern "C" const char* __tsan_default_suppressions() {  // NOLINT(bugprone-reserved-identifier)
+extern "C" [[gnu::visibility("default")]] const char*
+__tsan_default_suppressions() {  // NOLINT(bugprone-reserved-identifier)
   return "race:_Prepare_execution\n";
 }
 #endif
