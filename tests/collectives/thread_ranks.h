@@ -15,6 +15,7 @@
 #include "collectives/past.h"
 #include "collectives/side_by_side.h"
 #include "memory/xpmem_stand_in.h"
+#include "system.h"
 #include "topology/machine.h"
 #include "topology/mapping.h"
 
@@ -167,11 +168,13 @@ inline void attach_peers(const World& world, Node& node, const std::vector<memor
   }
 }
 
-/// By which ranks ask each other for memory, and how much of it they have to; at the beginning of their arenas.
+/// By which ranks ask each other for memory, and how much of it they have to; at the beginning of their arenas. Where no
+/// kernel copies, as under an emulator, all that it would is asked for.
 inline void set_up_requests(const World& world, Node& node, const std::vector<std::byte*>& areas) {
-  if (world.reach != Reach::refused && world.reach != Reach::noted) return;
+  static const bool copies = kernel_copies();
+  if (world.reach != Reach::refused && world.reach != Reach::noted && (copies || !node.cma)) return;
   node.requests = std::make_unique<memory::CopyRequests>(node.rank, areas, arena_bytes);
-  node.requests->kernel_refuses = world.reach == Reach::refused;
+  node.requests->kernel_refuses = world.reach == Reach::refused || !copies;
   if (world.reach == Reach::noted && node.rank % 2 == 1) node.requests->note(0, UINTPTR_MAX);
   node.waiter = std::make_unique<RankWaiter>(node.requests.get());
   node.requests->waiter = node.waiter.get();
