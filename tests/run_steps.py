@@ -231,7 +231,7 @@ WITHOUT_THREADS = ["topology", "reduction", "selection", "explain", "bench", "ro
 #: What of an MPI's tests depends on the MPI, for the one that comes second and for those after that. The rest is the
 #: library's alone.
 OF_THE_SECOND = (
-    "bare semantics fuzz threads progress persistent partitioned two-sided requests spawn inner fortran "
+    "bare semantics fuzz threads teams progress persistent partitioned two-sided requests spawn inner fortran "
     "communicators memory faults endings"
 ).split()
 OF_THE_OTHERS = "bare semantics fuzz two-sided spawn inner fortran".split()
