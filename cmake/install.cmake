@@ -70,15 +70,23 @@ set(bin \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}\")
 file(MAKE_DIRECTORY \"\${bin}\")
 file(CREATE_LINK ../${programs}/tutti-run \"\${bin}/tutti\" SYMBOLIC)")
   install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
-  install(DIRECTORY packaging/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-  install(FILES packaging/completions/tutti.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
-          RENAME tutti)
-  install(FILES packaging/completions/_tutti DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
-  install(FILES packaging/completions/tutti.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
   configure_file(packaging/modules/tutti.in ${CMAKE_CURRENT_BINARY_DIR}/packaging/tutti.module @ONLY)
   install(FILES ${CMAKE_CURRENT_BINARY_DIR}/packaging/tutti.module RENAME ${PROJECT_VERSION}
           DESTINATION ${CMAKE_INSTALL_DATADIR}/modulefiles/tutti)
 endif()
+
+# Manual pages and completions; of a wheel below the prefix of its environment.
+if(TUTTI_WHEEL)
+  set(manuals ${SKBUILD_DATA_DIR}/share/man)
+  set(data ${SKBUILD_DATA_DIR}/share)
+else()
+  set(manuals ${CMAKE_INSTALL_MANDIR})
+  set(data ${CMAKE_INSTALL_DATADIR})
+endif()
+install(DIRECTORY packaging/man/ DESTINATION ${manuals}/man1)
+install(FILES packaging/completions/tutti.bash DESTINATION ${data}/bash-completion/completions RENAME tutti)
+install(FILES packaging/completions/_tutti DESTINATION ${data}/zsh/site-functions)
+install(FILES packaging/completions/tutti.fish DESTINATION ${data}/fish/vendor_completions.d)
 
 # Last: what was installed is stripped, and its debugging information kept beside the build. gdb finds it when
 # it is put into a folder .debug beside the library or program.
