@@ -225,11 +225,7 @@ void carry_out(Form form, std::vector<std::unique_ptr<AnyCall>>& calls, int& sal
 /// Calls `live(seed)` for each seed of a test: some for each place, so that each algorithm has been in each.
 template <class Live>
 void for_each_seed(std::uint64_t places, Live live) {
-#if defined(TUTTI_THREAD_SANITIZER)
-  constexpr std::uint64_t of_each_place = 1;  // 30 times as slow
-#else
   constexpr std::uint64_t of_each_place = 4;
-#endif
   for (const std::uint64_t seed : simulated::seeds(of_each_place * places)) {
     if (testing::Test::HasFailure()) return;
     simulated::set_seed(seed);
