@@ -353,8 +353,9 @@ def steps(full: bool) -> List[Step]:
         command = ["tests/install/run", processor]
         found.append(Step(f"{processor} wheel in an empty root, emulated", command, 3600, lane=BEHIND))
     if full:
-        # Where ./dev setup --slurm was not run it says so, and passes nothing.
+        # Where ./dev setup --slurm --containers was not run they say so, and pass nothing.
         found.append(Step("slurm", ["tests/slurm/run"], 3600))
+        found.append(Step("containers", ["tests/containers/run"], 3600))
         found.append(Step("install below a prefix", ["tests/install/prefix"], 3600))
         found.append(Step("install in empty roots", ["tests/install/run"], 3600))
         command = ["bash", "-euc", f"{configure('clang')}; exec {compile_all('clang')}"]

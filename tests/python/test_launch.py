@@ -310,6 +310,13 @@ def test_a_program_of_no_mpi_is_said(tutti_here, launchers, apps, preload):
         assert "has no MPI among the libraries it needs" in done.stderr
 
 
+def test_what_enters_a_container_starts_others(tutti_here, launchers, apps, preload, tmp_path):
+    enters = shutil.copy(apps["plain"], tmp_path / "ch-run")
+    words = [launchers["mpich"], "-n", "2", enters, "root", "--", apps["mpich"]]
+    done = tutti_here("run", "--dry-run", "--library", preload, *words)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_static_program_is_said_to_be_one(tutti, apps, preload):
     done = tutti("run", "--library", preload, apps["static"])
     assert done.returncode == 0

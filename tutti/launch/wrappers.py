@@ -23,8 +23,8 @@ _WRAPPERS = frozenset(
 _STARTERS = frozenset(
     """
     sh bash dash zsh ksh mksh fish csh tcsh busybox make gmake ninja ctest cmake pytest tox nox xargs parallel watch
-    script hyperfine perl ruby lua julia R Rscript octave matlab node java tclsh expect awk gawk sbatch salloc qsub
-    bsub flux snakemake nextflow reframe jupyter ipython screen tmux tutti
+    script hyperfine ch-run perl ruby lua julia R Rscript octave matlab node java tclsh expect awk gawk sbatch salloc
+    qsub bsub flux snakemake nextflow reframe jupyter ipython screen tmux tutti
     """.split()
 )
 
