@@ -49,6 +49,26 @@ static void order(void) {
 #endif
 }
 
+/* Where blocks are copied, ranks that give and take by turns free one and allocate one each time, whose pages the system
+ * makes anew. So the last one that was copied is kept for the next that comes: its bytes are in its first word. */
+static _Atomic(void*) spare;
+static const int64_t kept_at_most = 16 << 20;
+
+static void let_go(void* block, int64_t bytes) {
+  if (bytes >= (int64_t)sizeof bytes && bytes <= kept_at_most) {
+    *(int64_t*)block = bytes;
+    block = atomic_exchange_explicit(&spare, block, memory_order_acq_rel);
+  }
+  TUTTI_Free(block);
+}
+
+static int make_room(int64_t bytes, void** room) {
+  *room = atomic_exchange_explicit(&spare, NULL, memory_order_acq_rel);
+  if (*room && *(int64_t*)*room >= bytes && *(int64_t*)*room / 2 <= bytes) return MPI_SUCCESS;
+  TUTTI_Free(*room);
+  return TUTTI_Alloc((MPI_Aint)bytes, room);
+}
+
 /* ---- giving ---- */
 
 struct gift {
@@ -100,14 +120,15 @@ int TUTTI_Give(void* block, MPI_Aint bytes, int rank, int tag, MPI_Comm comm) {
   if (rank == MPI_PROC_NULL) return TUTTI_Free(block);
   const int goes_along = write_note(&note, block, bytes, rank, tag, comm);
   code = send(&note, block, rank, tag, comm, NULL);
-  return goes_along && code == MPI_SUCCESS ? TUTTI_Free(block) : code;
+  if (goes_along && code == MPI_SUCCESS) let_go(block, note.bytes);
+  return code;
 }
 
 static int test_gift(struct TUTTI_Request_s* request, int* flag, MPI_Status* status) {
   struct gift* const gift = (struct gift*)request;
   const int code = MPI_Test(&gift->message, flag, status);
   if (!*flag && code == MPI_SUCCESS) return code;
-  if (code == MPI_SUCCESS) TUTTI_Free(gift->block);
+  if (code == MPI_SUCCESS && gift->block) let_go(gift->block, gift->note.bytes);
   free(gift);
   return code;
 }
@@ -121,6 +142,7 @@ int TUTTI_Igive(void* block, MPI_Aint bytes, int rank, int tag, MPI_Comm comm, T
   gift->request.test = test_gift;
   gift->message = MPI_REQUEST_NULL;
   gift->block = block;
+  gift->note.bytes = 0;
   if (rank != MPI_PROC_NULL) {
     if (!write_note(&gift->note, block, bytes, rank, tag, comm)) gift->block = NULL;
     code = send(&gift->note, block, rank, tag, comm, &gift->message);
@@ -229,7 +251,7 @@ static int receive(struct wish* wish) {
   if (bytes <= (MPI_Count)sizeof wish->note)
     return MPI_Mrecv(&wish->note, (int)bytes, MPI_BYTE, &wish->message, &wish->status);
   bytes -= (MPI_Count)sizeof wish->note;
-  int code = TUTTI_Alloc((MPI_Aint)bytes, &wish->room);
+  int code = make_room(bytes, &wish->room);
   if (code == MPI_SUCCESS) code = make_type(&wish->note, wish->room, (MPI_Aint)bytes, &type);
   if (code != MPI_SUCCESS) return code;
   code = MPI_Imrecv(MPI_BOTTOM, 1, type, &wish->message, &wish->receive);
