@@ -104,7 +104,8 @@ std::unique_ptr<Node> make_node(const Members& members, int rank, const Node& pr
     affinities.push_back(topology::CpuSet::from_words({seat.affinity, seat.affinity + Seat::affinity_words}));
   }
   node->placement = topology::place(machine, affinities);
-  node->oversubscribed = node->placement.oversubscribed();
+  // Of what crowds processes, quotas of their time are not seen here.
+  node->oversubscribed = node->placement.oversubscribed() || process.oversubscribed;
   return node;
 }
 

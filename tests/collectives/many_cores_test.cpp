@@ -188,8 +188,10 @@ TEST(ManyCores, BcastByTheKernelGoesDownATreeThenInParts) {
       for (const char* other : {"knomial-read", "direct-read", "direct-write"})
         EXPECT_LT(seconds_of(asked, "scatter-allgather"), seconds_of(asked, other)) << name << " " << bytes;
       // Power8's memory is what bounds both that and a tree along groups that are cut, which the paper does not have.
-      if (name == "power8")
-        EXPECT_LT(seconds_of(asked, "scatter-allgather"), 1.15 * *asked.told.seconds) << bytes;
+      // Where pairs of cores share an L2, the model has copies through shared memory, of whole sockets, ahead by a fifth.
+      const double ahead = name == "power8" ? 1.15 : name == "knights-landing" ? 1.25 : 0;
+      if (ahead > 0)
+        EXPECT_LT(seconds_of(asked, "scatter-allgather"), ahead * *asked.told.seconds) << name << " " << bytes;
       else
         EXPECT_EQ(ask(machine, "cma", "bcast", bytes).told.algorithm, "scatter-allgather") << name << " " << bytes;
     }
@@ -270,7 +272,7 @@ const topology::LevelSpec automatic{true, {}, 0};
 const std::vector<topology::LevelKind> levels_of_machines{topology::LevelKind::l3, topology::LevelKind::numa,
                                                           topology::LevelKind::socket};
 /// So many times what it takes with the best bound.
-constexpr double near_the_best = 1.75;
+constexpr double near_the_best = 1.9;
 
 /// topology::usual_widest: whole groups that are wider take longer. Narrower ones would take less, but more
 /// levels hand on more between sockets (traffic_test.cpp), and a large Bcast takes longer along them.

@@ -285,6 +285,12 @@ int Team::place_on_node(int rank, int seen_from) const {
 }
 
 Team::~Team() {
+  // Of threads that have never come.
+  for (const auto& each : threads_)
+    if (!each->has_communicator())
+      if (const auto place = static_cast<std::size_t>(each->place);
+          place < members_.all.size() && members_.all[place].shared)
+        process_node_->arena->release(members_.all[place].shared);
   threads_.clear();
   for (const teams::Process& each : members_.processes)
     if (each.is_this) process_node_->arena->release(each.block);

@@ -56,6 +56,7 @@ class alignas(sync::line_bytes) TeamThread {
   /// has failed, or this one's.
   bool build();
   bool is_built() const { return is_built_; }
+  bool has_communicator() const { return state_ && state_->communicator; }
 
   Team& team() const { return team_; }
   // What each call asks of the team.
