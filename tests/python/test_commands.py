@@ -100,7 +100,7 @@ def test_options_that_the_documents_mention_exist():
             found = command.get_command(None, name)
             assert found, f"{path.name}: {line}"
             known = {option for parameter in found.params for option in [*parameter.opts, "--help"]}
-            before = itertools.takewhile(lambda word: word != "mpirun", words)
+            before = itertools.takewhile(lambda word: word not in ("mpirun", "srun"), words)
             options = {word for word in before if word.startswith("-")}
             assert options <= known, f"{path.name}: {line}"
 
