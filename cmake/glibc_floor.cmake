@@ -77,5 +77,7 @@ list(JOIN tutti_floor_libraries " " tutti_floor_libraries)
 set(tutti_floor_libraries "-Wl,--push-state,--no-as-needed ${tutti_floor_libraries} -Wl,--pop-state")
 
 string(APPEND CMAKE_SHARED_LINKER_FLAGS " ${tutti_floor_functions} ${tutti_floor_libraries}")
+# Modules are in C, and need no new functions.
+string(APPEND CMAKE_MODULE_LINKER_FLAGS " ${tutti_floor_libraries}")
 string(APPEND CMAKE_EXE_LINKER_FLAGS
        " -static-libstdc++ -static-libgcc ${tutti_floor_functions} ${tutti_floor_start} ${tutti_floor_libraries}")
