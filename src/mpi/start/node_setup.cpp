@@ -80,8 +80,7 @@ void say_if_tasks_are_alone(const Log& log) {
   const char* const type = std::getenv("SLURM_MPI_TYPE");
   log.warn(
       "srun has started %d tasks, but each is an MPI job of its own: this MPI does not understand srun --mpi=%s; Open "
-      "MPI "
-      "wants --mpi=pmix, MPICH and Intel MPI --mpi=pmi2",
+      "MPI wants --mpi=pmix, MPICH and Intel MPI --mpi=pmi2",
       slurm_tasks(), type ? type : "none");
 }
 
