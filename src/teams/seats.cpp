@@ -15,18 +15,12 @@ std::size_t seats_bytes(int threads) {
   return (static_cast<std::size_t>(threads) * sizeof(Seat) + page_bytes - 1) / page_bytes * page_bytes;
 }
 
-int threads_of(const Members& members, int process) {
-  return static_cast<int>(std::count_if(members.all.begin(), members.all.end(),
-                                        [process](const Member& each) { return each.process == process; }));
-}
-
 /// Where a rank's memory for requests lies: behind the seats of its process.
 std::byte* request_area(const Members& members, int rank) {
   const Member& member = members.all[static_cast<std::size_t>(rank)];
   const Process& process = members.process_of(rank);
   const std::size_t bytes = memory::CopyRequests::area_bytes(members.size());
-  const std::size_t before =
-      seats_bytes(threads_of(members, member.process)) + static_cast<std::size_t>(member.thread) * bytes;
+  const std::size_t before = seats_bytes(process.threads) + static_cast<std::size_t>(member.thread) * bytes;
   return process.peer.in_arena(process.block + before, bytes);
 }
 

@@ -46,6 +46,7 @@ struct Member {
 struct Process {
   memory::Peer peer;        ///< as this process sees it
   std::uint64_t block = 0;  ///< offset of its seats in its arena
+  int threads = 0;
   bool is_this = false;
 };
 

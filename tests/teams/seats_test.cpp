@@ -54,6 +54,7 @@ teams::Members members_of(const std::vector<std::unique_ptr<Played>>& all, std::
     process.peer.arena = all[p]->node.arena->base();
     if (between == Between::window) process.peer.window = window_base(p);
     process.block = offsets[p][0];
+    process.threads = all[p]->threads;
     process.is_this = p == self;
     for (int thread = 0; thread < all[p]->threads; ++thread)
       members.all.push_back({static_cast<int>(p), thread, offsets[p][1 + static_cast<std::size_t>(thread)]});

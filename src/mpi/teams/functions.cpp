@@ -314,7 +314,8 @@ int TeamCall::code_of_exception() const {
   } catch (const Disagreement&) {
     const int gone = teams::first_gone(team.members());
     if (gone < 0) return error_after_leaving(thread_->state());
-    std::fprintf(stderr, "%s: a thread of the team has ended before it has detached\n", function_);
+    std::fprintf(stderr, "%s: %s has ended before it has detached from the team\n", function_,
+                 team.words_of_place(gone, thread_->rank).c_str());
     return MPI_ERR_OTHER;
   } catch (const network::Failure& problem) {
     network_failed(thread_->state(), problem.kind);

@@ -175,14 +175,13 @@ bool Team::agree(MPI_Comm comm, int threads, int& code) {
     process_node_ = &own_node_;
   }
   knowledge_.has_host = false;
-  group(all, self);
-  return share(all, self, code);
+  return share(all, group(all, self), self, code) && (!spans_nodes() || make_message_communicators(code));
 }
 
-void Team::group(const std::vector<Told>& all, int self) {
+std::vector<int> Team::group(const std::vector<Told>& all, int self) {
   const auto& mine = all[static_cast<std::size_t>(self)];
   members_.identity = mine.identity;
-  std::vector<int> node_of_rank;
+  std::vector<int> here, node_of_rank;
   for (std::size_t p = 0; p < all.size(); ++p) {
     const auto process = static_cast<int>(p);
     first_rank_.push_back(size());
@@ -195,22 +194,23 @@ void Team::group(const std::vector<Told>& all, int self) {
       }
     const bool is_here = process == self || (mine.node != 0 && all[p].node == mine.node);
     if (is_here) {
-      if (node_process_.empty()) members_.identity = all[p].identity;
-      node_process_.push_back(process);
+      if (here.empty()) members_.identity = all[p].identity;
+      here.push_back(process);
     }
     for (int thread = 0; thread < all[p].threads; ++thread) {
       if (process == self)
         threads_.push_back(std::make_unique<TeamThread>(*this, thread, size(), static_cast<int>(members_.all.size())));
-      if (is_here) members_.all.push_back({static_cast<int>(node_process_.size()) - 1, thread, 0});
+      if (is_here) members_.all.push_back({static_cast<int>(here.size()) - 1, thread, 0});
       process_of_.push_back(process);
       node_of_rank.push_back(node);
     }
   }
   nodes_ = std::make_shared<const network::Nodes>(node_of_rank);
+  return here;
 }
 
 /// Memory that the threads of this process share with the others of the node. Each tells where its own is.
-bool Team::share(const std::vector<Told>& all, int self, int& code) {
+bool Team::share(const std::vector<Told>& all, const std::vector<int>& here, int self, int& code) {
   const bool has_arena = all[static_cast<std::size_t>(self)].node != 0;
   std::string why;
   if (!has_arena) {
@@ -233,14 +233,15 @@ bool Team::share(const std::vector<Told>& all, int self, int& code) {
   offsets.resize(static_cast<std::size_t>(threads()) + 1, no_offset);
 
   std::vector<int> counts, places;
-  for (std::size_t p = 0, at = 0; p < all.size(); ++p) {
-    counts.push_back(static_cast<int>((static_cast<std::size_t>(all[p].threads) + 1) * sizeof(std::uint64_t)));
-    places.push_back(static_cast<int>(at));
-    at += static_cast<std::size_t>(counts.back());
+  int count = 0;
+  for (const Told& each : all) {
+    places.push_back(count);
+    counts.push_back(each.threads + 1);
+    count += counts.back();
   }
-  std::vector<std::uint64_t> of_all(static_cast<std::size_t>(places.back() + counts.back()) / sizeof(std::uint64_t));
-  code = host.Allgatherv(offsets.data(), counts[static_cast<std::size_t>(self)], MPI_BYTE, of_all.data(), counts.data(),
-                         places.data(), MPI_BYTE, communicator_);
+  std::vector<std::uint64_t> of_all(static_cast<std::size_t>(count));
+  code = host.Allgatherv(offsets.data(), counts[static_cast<std::size_t>(self)], MPI_UINT64_T, of_all.data(),
+                         counts.data(), places.data(), MPI_UINT64_T, communicator_);
   if (code != MPI_SUCCESS) return false;
   const bool is_full = std::find(of_all.begin(), of_all.end(), no_offset) != of_all.end();
   if (is_full) {
@@ -250,9 +251,9 @@ bool Team::share(const std::vector<Told>& all, int self, int& code) {
     return false;
   }
   std::size_t next = 0;
-  for (const int process : node_process_) {
+  for (const int process : here) {
     const auto p = static_cast<std::size_t>(process);
-    const std::uint64_t* const theirs = of_all.data() + static_cast<std::size_t>(places[p]) / sizeof(std::uint64_t);
+    const std::uint64_t* const theirs = of_all.data() + places[p];
     teams::Process& added = members_.processes.emplace_back();
     added.is_this = process == self;
     if (has_arena) {
@@ -262,14 +263,23 @@ bool Team::share(const std::vector<Told>& all, int self, int& code) {
       added.peer.arena = arena->base();
     }
     added.block = theirs[0];
+    added.threads = all[p].threads;
     for (int thread = 0; thread < all[p].threads; ++thread) members_.all[next++].shared = theirs[1 + thread];
   }
+  look_at_machine(has_arena);
+  return true;
+}
+
+void Team::look_at_machine(bool has_arena) {
+  std::string why;
   if (has_arena) {
     if (const auto machine = published_machine(*process_node_)) machine_ = *machine;
   } else if (auto machine = topology::Machine::load(process_node_->settings.topology, why)) {
     machine_ = std::move(*machine);
   }
-  if (!spans_nodes()) return true;
+}
+
+bool Team::make_message_communicators(int& code) {
   for (int thread = 0; thread < nodes_->most_places() && code == MPI_SUCCESS; ++thread)
     code = make_another(communicator_, message_communicators_.emplace_back(MPI_COMM_NULL));
   int level = MPI_THREAD_SINGLE;
@@ -282,6 +292,11 @@ bool Team::share(const std::vector<Told>& all, int self, int& code) {
 
 int Team::place_on_node(int rank, int seen_from) const {
   return nodes_->node_of(rank) == nodes_->node_of(seen_from) ? nodes_->place_of(rank) : -1;
+}
+
+std::string Team::words_of_place(int place, int seen_from) const {
+  const int rank = nodes_->rank_at(nodes_->node_of(seen_from), place);
+  return "thread " + std::to_string(thread_of(rank)) + " of process " + std::to_string(process_of(rank));
 }
 
 Team::~Team() {
@@ -318,12 +333,9 @@ sync::WaitOptions TeamThread::wait_options() {
   };
   options.report = [this](const sync::WaitReason& reason) {
     const bool is_known = reason.peer >= 0 && reason.peer != place;
-    const int peer = is_known ? team_.nodes_->rank_at(team_.nodes_->node_of(rank), reason.peer) : -1;
-    const std::string whom = is_known ? "thread " + std::to_string(team_.thread_of(peer)) + " of process " +
-                                            std::to_string(team_.process_of(peer))
-                                      : "the others";
-    node_->log.warn("thread %d of process %d has waited %g s for %s in %s of their team", number,
-                    team_.process_of(rank), node_->settings.timeout, whom.c_str(), reason.collective);
+    const std::string whom = is_known ? team_.words_of_place(reason.peer, rank) : "the others";
+    node_->log.warn("%s has waited %g s for %s in %s of their team", team_.words_of_place(place, rank).c_str(),
+                    node_->settings.timeout, whom.c_str(), reason.collective);
   };
   return options;
 }

@@ -128,6 +128,8 @@ class Team {
   int thread_of(int rank) const { return rank - first_rank_[static_cast<std::size_t>(process_of(rank))]; }
   /// Among the ranks of its node; -1 if that is not the node of `seen_from`.
   int place_on_node(int rank, int seen_from) const;
+  /// Thread and process of the rank at a place on the node of `seen_from`, for messages.
+  std::string words_of_place(int place, int seen_from) const;
   bool spans_nodes() const { return nodes_->count() > 1; }
   /// Threads of this process.
   int threads() const { return static_cast<int>(threads_.size()); }
@@ -144,13 +146,15 @@ class Team {
 
   Team() = default;
   bool agree(MPI_Comm comm, int threads, int& code);
-  void group(const std::vector<Told>& all, int self);
-  bool share(const std::vector<Told>& all, int self, int& code);
+  /// Who is on which node. Returns the processes of this one.
+  std::vector<int> group(const std::vector<Told>& all, int self);
+  bool share(const std::vector<Told>& all, const std::vector<int>& here, int self, int& code);
+  void look_at_machine(bool has_arena);
+  bool make_message_communicators(int& code);
 
   MPI_Comm communicator_ = MPI_COMM_NULL;  ///< of its own, with the error handler of what it was made of
   std::vector<int> process_of_;            ///< by rank
   std::vector<int> first_rank_;            ///< by process
-  std::vector<int> node_process_;          ///< by process on this node: its number in the communicator
   Node own_node_;                          ///< where this process shares no memory with others: settings and an arena
   const Node* process_node_ = nullptr;
   topology::Machine machine_;
