@@ -61,7 +61,7 @@ else()
     install(FILES ${CMAKE_CURRENT_BINARY_DIR}/packaging/tutti-${abi}.pc DESTINATION lib/pkgconfig)
   endforeach()
   install(FILES packaging/comm/tutti-config.cmake DESTINATION lib/cmake/tutti)
-  install(DIRECTORY tutti DESTINATION share/tutti FILES_MATCHING PATTERN "*.py" PATTERN "*.json" PATTERN "*.csv" PATTERN __pycache__ EXCLUDE)
+  install(DIRECTORY tutti DESTINATION share/tutti FILES_MATCHING PATTERN "*.py" PATTERN "*.json" PATTERN "*.csv" PATTERN "*.css" PATTERN "*.js" PATTERN __pycache__ EXCLUDE)
   install(FILES docs/settings.md DESTINATION share/tutti/docs)
   # The command is tutti-run, which leaves to Python what it must.
   install(PROGRAMS packaging/tutti DESTINATION ${programs} RENAME tutti-python)
