@@ -223,6 +223,8 @@ OTHER_PROCESSORS = [
     for processor in ("aarch64", "ppc64le")
     if (ROOT / ".deps" / "architectures" / processor / "stamp").exists()
 ]
+#: There after ./dev setup --pages.
+BROWSER = shutil.which("chromium-headless-shell") or shutil.which("chromium")
 #: Python tests of commands that measure the machine, and have seconds for it.
 MEASURING = [f"tests/python/test_{command}*.py" for command in ("bench", "probe", "tune")]
 #: What of the core has neither threads nor shared memory, or threads that go on one at a time: half of what
@@ -303,6 +305,7 @@ def steps(full: bool) -> List[Step]:
             1800,
             lane=BESIDE,
         ),
+        *([Step("pages in a browser", [*pytest, "tests/pages"], 600, lane=BESIDE)] if BROWSER else []),
         Step("preload", ["tests/preload/run"], 1200, lane=BESIDE),
         Step("core", run_tests("release"), 1800 * patience, sweep, lane=BEHIND),
     ]
