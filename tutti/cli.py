@@ -1,4 +1,4 @@
-"""The command line: `tutti run | topo | bench | probe | tune | explain | sim | study | doctor | info`."""
+"""The command line: `tutti run | profile | topo | bench | probe | tune | explain | sim | study | doctor | info`."""
 
 from typing import Any, List, Optional
 
@@ -15,6 +15,7 @@ from tutti.info import command as info
 from tutti.launch import command as launch
 from tutti.nearest import hint
 from tutti.probe import command as probe
+from tutti.profile import command as profile
 from tutti.sim import command as sim
 from tutti.study import command as study
 from tutti.topo import command as topo
@@ -73,6 +74,7 @@ app.command("sim", epilog=sim.EPILOG)(sim.sim)
 app.command("study", epilog=study.EPILOG)(study.study)
 app.command("bench", epilog=bench.EPILOG)(bench.bench)
 app.command("probe", epilog=probe.EPILOG, context_settings={"allow_interspersed_args": False})(probe.probe)
+app.command("profile", epilog=profile.EPILOG)(profile.profile)
 app.command("info", epilog=info.EPILOG)(info.info)
 app.command("doctor", epilog=doctor.EPILOG)(doctor.doctor)
 app.command("tune", epilog=tune.EPILOG, context_settings={"allow_interspersed_args": False})(tune.tune)

@@ -20,7 +20,7 @@ struct Row {
   Member member;
 };
 
-constexpr std::size_t settings_count = 37;
+constexpr std::size_t settings_count = 38;
 
 const std::array<Row, settings_count>& table() {
   static const std::array<Row, settings_count> rows{{
@@ -142,6 +142,10 @@ const std::array<Row, settings_count>& table() {
         "Count what ran: 1 prints it at MPI_Finalize, summary prints one line, the name of a file writes it there as "
         "JSON."},
        &Settings::explain},
+      {{"PROFILE", "string", "",
+        "File that gets a profile of the run at MPI_Finalize: calls of MPI by where the program makes them, waiting, "
+        "and a timeline; tutti profile makes a page of it."},
+       &Settings::profile},
       {{"INTERNODE", "auto|0|1", "auto",
         "Carry out collectives of communicators whose ranks sit on several nodes, too, over the MPI's own messages; "
         "auto: where tutti probe --network has measured the network."},

@@ -47,10 +47,13 @@ struct Settings {
   std::size_t messages_min = 0;
   bool check = false;
   std::string explain = "0";
+  std::string profile;
   std::string internode = "auto";
   std::string ranks_per_node;
 
-  /// Whether calls are counted for TUTTI_EXPLAIN, and the file that gets the result; empty: standard error.
+  /// Whether calls are counted: for TUTTI_EXPLAIN or TUTTI_PROFILE.
+  bool counts() const { return explains() || !profile.empty(); }
+  /// Whether what was counted is told by TUTTI_EXPLAIN, and the file that gets the result; empty: standard error.
   bool explains() const;
   std::string explain_file() const;
 

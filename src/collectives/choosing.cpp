@@ -123,7 +123,7 @@ bool Collectives::should_warn(const char* collective, Asked by) {
 }
 
 CallRecord* Collectives::record_of(const CallRecord& wanted) {
-  if (!communicator_.node().settings.explains()) return nullptr;
+  if (!communicator_.node().settings.counts()) return nullptr;
   for (CallRecord& record : records_)
     if (record.is_for(wanted)) return &record;
   return &records_.emplace_back(wanted);

@@ -4,11 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <tuple>
 
 #include "lib/team.h"
 #include "mpi/functions/interpose.h"
 #include "mpi/functions/waits.h"
 #include "mpi/host.h"
+#include "mpi/report/profile.h"
 #include "preload/given.h"
 
 extern "C" int MPIX_Comm_revoke(MPI_Comm comm);
@@ -59,17 +61,62 @@ struct Watched<member, int(Arguments...)> {
   }
 };
 
-template <auto member, class Signature>
-void* first_name(Signature* ours) {
-  using Each = Watched<member, Signature>;
-  Each::ours = ours;
-  return reinterpret_cast<void*>((next.*member).watched() ? &Each::by_first_name : ours);
+/// What stands in front of that where calls are recorded (report/profile.h). second: of the function's second name.
+template <auto member, bool second, profile::Arguments places, class Signature>
+struct Recorded;
+
+template <auto member, bool second, profile::Arguments places, class... Arguments>
+struct Recorded<member, second, places, int(Arguments...)> {
+  static inline int (*next_in_line)(Arguments...) = nullptr;
+
+  // The return address is that of this function: it is called by a jump, and is nowhere inlined.
+  [[gnu::noinline]] static int call(Arguments... arguments) {
+    if (!profile::recording) return next_in_line(arguments...);
+    profile::Call call(&(next.*member), places.category, __builtin_return_address(0), __builtin_frame_address(0));
+    look(call, std::tie(arguments...));
+    return call.ended(next_in_line(arguments...));
+  }
+
+ private:
+  template <class All>
+  static void look(profile::Call& call, const All& all) {
+    if constexpr (places.communicator >= 0) call.is_on(std::get<places.communicator>(all));
+    if constexpr (places.peer >= 0) call.has_peer(std::get<places.peer>(all));
+    if constexpr (places.root >= 0) call.has_root(std::get<places.root>(all));
+    if constexpr (places.sends) call.does_send();
+    if constexpr (places.in_place >= 0) {
+      if (std::get<places.in_place>(all) == MPI_IN_PLACE)
+        call.has(std::get<places.other_count>(all), std::get<places.other_datatype>(all));
+      else
+        call.has(std::get<places.count>(all), std::get<places.datatype>(all));
+    } else if constexpr (places.count >= 0) {
+      call.has(std::get<places.count>(all), std::get<places.datatype>(all));
+    }
+    if constexpr (places.may_be_compared) {
+      if constexpr (places.operation >= 0)
+        call.look_whether_to_compare(std::get<places.datatype>(all), std::get<places.operation>(all));
+      else
+        call.look_whether_to_compare();
+    }
+  }
+};
+
+template <class... Arguments>
+constexpr int count_of(int (*)(Arguments...)) {
+  return sizeof...(Arguments);
 }
 
-template <auto member, class Signature>
-void* second_name(Signature* ours) {
+/// What the stub of a name leads to.
+template <auto member, bool second, profile::Arguments places, class Signature>
+void* in_front_of(Signature* ours) {
   using Each = Watched<member, Signature>;
-  return reinterpret_cast<void*>((next.*member).watched() ? &Each::by_second_name : ours);
+  Signature* function = ours;
+  Each::ours = ours;
+  if ((next.*member).watched()) function = second ? &Each::by_second_name : &Each::by_first_name;
+  if (!profile::wanted()) return reinterpret_cast<void*>(function);
+  using Front = Recorded<member, second, places, Signature>;
+  Front::next_in_line = function;
+  return reinterpret_cast<void*>(&Front::call);
 }
 
 OurFunctions our_functions() {
@@ -95,24 +142,27 @@ extern "C" __attribute__((visibility("default"))) tutti::preload::Functions tutt
   resolve();
   take_over_waits();
   const OurFunctions ours = our_functions();
+#define TUTTI_IN_FRONT(member, name, second, function)                                                                 \
+  in_front_of<&Next::member, second, tutti::mpi::profile::arguments_of(#name, count_of(decltype(function)(nullptr)))>( \
+      function)
   // In the order of the stubs (preload/stubs.S).
   static const tutti::preload::Function functions[] = {
-#define TUTTI_FUNCTION(name) {"MPI_" #name, first_name<&Next::name>(ours.name)},
+#define TUTTI_FUNCTION(name) {"MPI_" #name, TUTTI_IN_FRONT(name, name, false, ours.name)},
       TUTTI_INTERPOSED(TUTTI_FUNCTION)
 #undef TUTTI_FUNCTION
-#define TUTTI_FUNCTION(name) {"MPIX_" #name, first_name<&Next::name>(&::MPIX_##name)},
+#define TUTTI_FUNCTION(name) {"MPIX_" #name, TUTTI_IN_FRONT(name, name, false, &::MPIX_##name)},
           TUTTI_INTERPOSED_EXTENSIONS(TUTTI_FUNCTION)
 #undef TUTTI_FUNCTION
-#define TUTTI_FUNCTION(name) {"MPIX_" #name, first_name<&Next::X_##name>(ours.X_##name)},
+#define TUTTI_FUNCTION(name) {"MPIX_" #name, TUTTI_IN_FRONT(X_##name, name, false, ours.X_##name)},
               TUTTI_INTERPOSED_INITS(TUTTI_FUNCTION)
 #undef TUTTI_FUNCTION
-#define TUTTI_FUNCTION(name) {"PMPI_" #name, second_name<&Next::name>(ours.name)},
+#define TUTTI_FUNCTION(name) {"PMPI_" #name, TUTTI_IN_FRONT(name, name, true, ours.name)},
                   TUTTI_INTERPOSED(TUTTI_FUNCTION)
 #undef TUTTI_FUNCTION
-#define TUTTI_FUNCTION(name) {"PMPIX_" #name, second_name<&Next::name>(&::MPIX_##name)},
+#define TUTTI_FUNCTION(name) {"PMPIX_" #name, TUTTI_IN_FRONT(name, name, true, &::MPIX_##name)},
                       TUTTI_INTERPOSED_EXTENSIONS(TUTTI_FUNCTION)
 #undef TUTTI_FUNCTION
-#define TUTTI_FUNCTION(name) {"PMPIX_" #name, second_name<&Next::X_##name>(ours.X_##name)},
+#define TUTTI_FUNCTION(name) {"PMPIX_" #name, TUTTI_IN_FRONT(X_##name, name, true, ours.X_##name)},
                           TUTTI_INTERPOSED_INITS(TUTTI_FUNCTION)
 #undef TUTTI_FUNCTION
 #define TUTTI_FUNCTION(name) {"tutti_" #name, reinterpret_cast<void*>(&::tutti_##name)},

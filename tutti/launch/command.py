@@ -15,6 +15,8 @@ EPILOG = """Examples:
 
     tutti run --explain mpirun -n 8 ./app
 
+    tutti run --profile app.html mpirun -n 8 ./app    # what each call costs, and who is waited for
+
     tutti run ./job.sh                                # a script that calls mpirun
 
     tutti run bash -c "mpirun -n 8 ./app | tee log"
@@ -67,6 +69,12 @@ def run(
     explain: bool = typer.Option(
         False, "--explain", help="Print at the end what ran and why (-s EXPLAIN=FILE: as JSON to a file)."
     ),
+    profile: Optional[str] = typer.Option(
+        None,
+        "--profile",
+        metavar="FILE",
+        help="Make a page of what each call of MPI cost, by where the program makes it (tutti profile --help).",
+    ),
 ) -> None:
     """Run an MPI program with its collectives replaced: put this in front of your mpirun."""
     from tutti.launch.plain_command import Options, carry_out
@@ -74,5 +82,6 @@ def run(
     options = Options()
     options.words, options.verbose, options.dry_run, options.as_json = words, verbose, dry_run, as_json
     options.explain, options.summary, options.settings = explain, summary, settings or []
+    options.profile = profile
     options.library = str(library) if library is not None else None
     carry_out(options)

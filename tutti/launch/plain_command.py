@@ -25,7 +25,7 @@ FLAGS = {
     "--explain": "explain",
     "--summary": "summary",
 }
-VALUES = {"--library": "library", "--set": "settings", "-s": "settings"}
+VALUES = {"--library": "library", "--profile": "profile", "--set": "settings", "-s": "settings"}
 
 
 class Options:
@@ -38,6 +38,8 @@ class Options:
         self.explain = False
         self.summary = False
         self.library: Optional[str] = None
+        #: The page to be made of a profile.
+        self.profile: Optional[str] = None
         self.settings: List[str] = []
         #: The command.
         self.words: List[str] = []
@@ -46,7 +48,7 @@ class Options:
         if VALUES[option] == "settings":
             self.settings.append(value)
         else:
-            self.library = value
+            setattr(self, VALUES[option], value)
 
 
 def read(words: List[str]) -> Optional[Options]:
@@ -105,6 +107,14 @@ def carry_out(options: Options) -> None:
         raise UserError("--json goes with --dry-run; -s EXPLAIN=FILE writes what ran as JSON")
     warnings: List[str] = []
     values = _settings(options, warnings)
+    record = None
+    if options.profile is not None:
+        from pathlib import Path
+
+        from tutti.launch.profiled import record_of
+
+        record = record_of(Path(options.profile))
+        values["TUTTI_PROFILE"] = str(record)
     if options.library is not None and not os.path.isfile(options.library):
         raise UserError(f"no library '{options.library}'")
     exact = options.verbose or options.as_json
@@ -117,4 +127,8 @@ def carry_out(options: Options) -> None:
     if options.dry_run:
         print(plan.as_json(warnings) if options.as_json else plan.command())
         return
+    if record and options.profile is not None:
+        from tutti.launch import profiled
+
+        profiled.carry_out(plan, Path(options.profile), record)
     execute(plan)

@@ -49,7 +49,7 @@ struct FunctionCall {
   int run(const Describe& describe, const ByHost& by_host) const {
     const std::uint64_t begin = explain::counting ? explain::begin_call() : 0;
     int code = MPI_SUCCESS;
-    const bool ours = is_ours<Form>(describe, code);
+    const bool ours = !is_to_be_compared<Form>(begin != 0) && is_ours<Form>(describe, code);
     if (!ours) code = by_host();
     if (begin) [[unlikely]]
       explain::end_call(communicator, function, begin, code);
@@ -61,6 +61,14 @@ struct FunctionCall {
   }
 
  private:
+  /// Whether the host carries it out for the profile.
+  template <class Form>
+  static bool is_to_be_compared(bool is_counted) {
+    if constexpr (Form::is_pending) return false;
+    const profile::Call* const call = is_counted ? profile::Call::current() : nullptr;
+    return call && call->is_for_comparison() && !refuse(Refusal::comparison);
+  }
+
   template <class Form, class Describe>
   bool is_ours(const Describe& describe, int& code) const {
     if constexpr (Form::is_pending) {

@@ -8,6 +8,7 @@
 #include "mpi/host.h"
 #include "mpi/report/explain.h"
 #include "mpi/report/last_call.h"
+#include "mpi/report/profile.h"
 #include "mpi/requests/requests.h"
 #include "mpi/wait/end_job.h"
 #include "mpi/wait/host_turns.h"

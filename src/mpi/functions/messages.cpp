@@ -181,7 +181,9 @@ int receive_by(const Receiving& into, MPI_Status* status, const Next& function, 
     return by_host(status);
   const std::uint64_t begin = explain::counting ? explain::begin_message(&function, Refusal::sender) : 0;
   StatusToLookAt looked(status);
-  const int code = arrived(by_host(looked.get()), into, *looked, function.name());
+  int code = by_host(looked.get());
+  if (profile::Call* const call = begin ? profile::Call::current() : nullptr) call->has_come();
+  code = arrived(code, into, *looked, function.name());
   if (begin) [[unlikely]]
     explain::end_message(into.carrier(), bytes_told_by(*looked), begin, code);
   return code;

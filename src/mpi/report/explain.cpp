@@ -25,6 +25,7 @@
 #include "mpi/errors.h"
 #include "mpi/report/explain_table.h"
 #include "mpi/report/last_call.h"
+#include "mpi/report/profile.h"
 #include "mpi/start/knowledge.h"
 #include "selection/words.h"
 
@@ -56,6 +57,7 @@ const char* words_of(Refusal why) {
       "to another node",
       "communicator whose making was not seen on all ranks",
       "as it was sent",
+      "to see how long the MPI takes",
   };
   return words[static_cast<std::size_t>(why)];
 }
@@ -117,6 +119,7 @@ struct Book {
   Log log;
   std::string file;      ///< empty: standard error
   bool summary = false;  ///< one line there, no table
+  bool tells = false;    ///< false: it is for the profile alone
   Heading heading;       ///< what is known of it from the beginning
 };
 /// Never freed: threads may still be in calls when the process ends.
@@ -320,8 +323,9 @@ std::string cannot_write(const std::string& path) {
 
 void start(const Job& job) {
   const Settings& settings = job.node.settings;
-  if (!settings.explains() || book) return;
+  if (!settings.counts() || book) return;
   book = new Book;
+  book->tells = settings.explains();
   book->first_tick = ticks();
   book->first_time = std::chrono::steady_clock::now();
   host.Comm_rank(MPI_COMM_WORLD, &book->rank);
@@ -348,7 +352,8 @@ void start(const Job& job) {
     book->file.clear();
   }
   counting = true;
-  if (book->rank != 0 || book->file.empty()) return;
+  profile::start(job);
+  if (book->rank != 0 || book->file.empty() || !book->tells) return;
   const std::string error = cannot_write(book->file);
   if (error.empty()) return;
   book->log.warn("TUTTI_EXPLAIN=%s: %s; the table is printed instead", book->file.c_str(), error.c_str());
@@ -362,6 +367,7 @@ void made(const CommunicatorState& state) {
 }
 
 void ends(const CommunicatorState& state) {
+  profile::ends(state);
   if (!book || !state.collectives) return;
   const std::lock_guard<std::mutex> lock(book->mutex);
   std::erase(book->open, &state);
@@ -377,6 +383,9 @@ void finish() {
   if (job()) wait_for_everybody();
   Heading heading = book->heading;
   heading.date = now_in_words();
+  heading.seconds = seconds;
+  profile::finish(heading);
+  if (!book->tells) return;
   const std::vector<Row> rows = gathered({seconds, staged_so_far()}, mine, heading);
   if (book->rank != 0) return;
   if (!book->file.empty()) {
@@ -400,18 +409,35 @@ void count(const Counted& counted, const LastCall& call, std::uint64_t ticks) {
 
 namespace {
 
+/// For the profile: what the call was.
+void tell(profile::Call& call, const CallRecord& record, std::size_t bytes) {
+  const bool by_host = std::strcmp(record.algorithm, selection::host_algorithm) == 0;
+  call.was(record.algorithm, record.parameter_name, record.parameter, selection::words_of(record.reason, by_host),
+           record.kept);
+  call.went(mechanism_of(last_call));
+  if (record.regular)
+    call.had(bytes);
+  else
+    call.varied(last_call.bytes);
+}
+
 void count_call(MPI_Comm communicator, const void* function, std::uint64_t passed, int code) {
   const CommunicatorState* const state = known_state(communicator);
   Collectives* const collectives = state ? state->collectives.get() : nullptr;
   CallRecord* const record = collectives ? collectives->take_last_record() : nullptr;
   if (code != MPI_SUCCESS || !*last_call.algorithm) return;  // errors are not counted
-  if (record) return count({record, collectives->last_bytes()}, last_call, passed);
+  profile::Call* const call = profile::Call::current();
+  if (record) {
+    if (call) tell(*call, *record, collectives->last_bytes());
+    return count({record, collectives->last_bytes()}, last_call, passed);
+  }
   if (last_call.node) return;
   Refusal why = refusal;
   if (!job())
     why = Refusal::inactive;
   else if (state && !state->is_ours())
     why = state->refusal;
+  if (call) call->was(selection::host_algorithm, nullptr, 0, words_of(why));
   const HostCalls calls{function, why, shape_of(communicator, state)};
   const std::lock_guard<std::mutex> lock(book->mutex);
   Tally& tally = book->host_calls[calls];
@@ -454,6 +480,8 @@ MessageTally* by_envelope(MPI_Comm communicator, std::size_t bytes) {
 void went(MessageTally& tally, messages::Way way) {
   const std::lock_guard<std::mutex> lock(book->mutex);
   ++tally.ways[static_cast<std::size_t>(way)];
+  if (profile::Call* const call = profile::Call::current(); call && &tally == message.tally)
+    call->went(messages::name_of(way));
 }
 
 void came_by_envelope(MPI_Comm communicator, std::size_t bytes) {
@@ -469,6 +497,11 @@ void end_message(MPI_Comm communicator, std::size_t bytes, std::uint64_t begin, 
   const std::uint64_t now = ticks();
   const Refusal why = std::exchange(refusal, Refusal::arguments);
   if (code != MPI_SUCCESS) return;
+  if (profile::Call* const call = profile::Call::current()) {
+    call->was(message.tally ? "envelope" : selection::host_algorithm, nullptr, 0,
+              words_of(message.tally ? Refusal::none : why));
+    call->had(bytes);
+  }
   bool failed = false;
   code_of("TUTTI_EXPLAIN", failed, [&] {
     const std::lock_guard<std::mutex> lock(book->mutex);

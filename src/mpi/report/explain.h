@@ -43,6 +43,8 @@ enum class Refusal {
   elsewhere,     ///< to another node
   communicator,  ///< of which not all ranks have seen how it was made
   sender,        ///< what was received the sender had given to the host
+  // Of collectives again.
+  comparison,  ///< TUTTI_PROFILE wants to know how long the host takes
 };
 const char* words_of(Refusal why);
 

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "mpi/report/json_text.h"
 #include "selection/words.h"
 
 namespace tutti::mpi {
@@ -17,12 +18,6 @@ namespace tutti::mpi {
 namespace {
 
 constexpr char field_end = '\x1f', row_end = '\x1e';
-
-std::string number(double value, const char* format = "%.9g") {
-  char text[40];
-  std::snprintf(text, sizeof text, format, value);
-  return text;
-}
 
 /// "1.23 us", "45.6 ms", "7.89 s".
 std::string words_of_seconds(double seconds) {
@@ -120,24 +115,6 @@ std::string line_of(const Cells& cells, const std::array<std::size_t, columns>& 
     if (i + 1 < columns) line += "  ";
   }
   return line + '\n';
-}
-
-std::string quoted(std::string_view text) {
-  std::string out = "\"";
-  for (const char letter : text) {
-    const auto code = static_cast<unsigned char>(letter);
-    if (letter == '"' || letter == '\\') {
-      out += '\\';
-      out += letter;
-    } else if (code < 0x20) {
-      char escape[8];
-      std::snprintf(escape, sizeof escape, "\\u%04x", code);
-      out += escape;
-    } else {
-      out += letter;
-    }
-  }
-  return out + '"';
 }
 
 std::string json_of(const Row& row) {
@@ -378,23 +355,26 @@ std::string summary(const Heading& heading, const std::vector<Row>& rows) {
   return text + "\n";
 }
 
-std::string json(const Heading& heading, std::vector<Row> rows) {
-  sort_by_time(rows);
-  std::string text = "{\n \"schema\": \"tutti-explain-1\",\n \"version\": " + quoted(heading.version) +
-                     ",\n \"date\": " + quoted(heading.date) + ",\n \"program\": " + quoted(heading.program) +
-                     ",\n \"mpi\": " + quoted(heading.host) +
+std::string json_heading(const Heading& heading) {
+  std::string text = " \"version\": " + quoted(heading.version) + ",\n \"date\": " + quoted(heading.date) +
+                     ",\n \"program\": " + quoted(heading.program) + ",\n \"mpi\": " + quoted(heading.host) +
                      ",\n \"active\": " + (heading.why_inactive.empty() ? "true" : "false") +
                      ",\n \"why_inactive\": " + quoted(heading.why_inactive) +
                      ",\n \"model_source\": " + json_of(heading.model) + ",\n \"table\": " + json_of(heading.table) +
                      ",\n \"network_source\": " + json_of(heading.network) + ",\n \"mechanisms\": [";
   for (std::size_t i = 0; i < heading.mechanisms.size(); ++i)
     text.append(i ? ", " : "").append(quoted(heading.mechanisms[i]));
-  text += "],\n \"no_window\": " + quoted(heading.no_window) +
-          ",\n \"device_buffers_staged\": " + std::to_string(heading.staged_buffers) +
-          ",\n \"device_bytes_staged\": " + std::to_string(heading.staged_bytes) +
-          ",\n \"ranks\": " + std::to_string(heading.ranks) + ",\n \"cores\": " + std::to_string(heading.cores) +
-          ",\n \"seconds\": " + number(heading.seconds) + ",\n \"rows\": [";
-  return text + json_list_of(rows, false) + ",\n \"messages\": [" + json_list_of(rows, true) + "\n}\n";
+  return text + "],\n \"no_window\": " + quoted(heading.no_window) +
+         ",\n \"device_buffers_staged\": " + std::to_string(heading.staged_buffers) +
+         ",\n \"device_bytes_staged\": " + std::to_string(heading.staged_bytes) +
+         ",\n \"ranks\": " + std::to_string(heading.ranks) + ",\n \"cores\": " + std::to_string(heading.cores) +
+         ",\n \"seconds\": " + number(heading.seconds);
+}
+
+std::string json(const Heading& heading, std::vector<Row> rows) {
+  sort_by_time(rows);
+  return "{\n \"schema\": \"tutti-explain-1\",\n" + json_heading(heading) + ",\n \"rows\": [" +
+         json_list_of(rows, false) + ",\n \"messages\": [" + json_list_of(rows, true) + "\n}\n";
 }
 
 }  // namespace tutti::mpi

@@ -85,5 +85,7 @@ std::string table(const Heading& heading, std::vector<Row> rows, std::size_t lin
 /// One line: how much there was, and how much of it was carried out.
 std::string summary(const Heading& heading, const std::vector<Row>& rows);
 std::string json(const Heading& heading, std::vector<Row> rows);
+/// What both files begin with, without the braces.
+std::string json_heading(const Heading& heading);
 
 }  // namespace tutti::mpi
