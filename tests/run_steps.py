@@ -305,10 +305,12 @@ def steps(full: bool) -> List[Step]:
             1800,
             lane=BESIDE,
         ),
-        *([Step("pages in a browser", [*pytest, "tests/pages"], 600, lane=BESIDE)] if BROWSER else []),
         Step("preload", ["tests/preload/run"], 1200, lane=BESIDE),
         Step("core", run_tests("release"), 1800 * patience, sweep, lane=BEHIND),
     ]
+    if BROWSER:
+        command = [*pytest, "tests/pages", "--ignore=tests/pages/test_book.py"]
+        found.append(Step("pages in a browser", command, 900, lane=BESIDE))
     hosts = host_names()
     found.append(Step("mpi4py as published", ["tests/mpi4py/wheels"], 300))
     for place, host in enumerate(hosts):
@@ -364,6 +366,8 @@ def steps(full: bool) -> List[Step]:
         command = ["bash", "-euc", f"{configure('clang')}; exec {compile_all('clang')}"]
         found.append(Step("build with Clang", command, 3600))
         found.append(Step("book", ["./dev", "book"], 600))
+        if BROWSER:
+            found.append(Step("book in a browser", [*pytest, "tests/pages/test_book.py"], 1800))
     # Ranks as fibres, in orders that follow from seeds: each repetition has others.
     repeats = {"GTEST_REPEAT": "40"} if full else {}
     command = build_then_test("simulated", 900.0 * patience)

@@ -44,9 +44,10 @@ def find_chromium() -> Optional[str]:
 class Page:
     """A page that has been loaded."""
 
-    def __init__(self, browser: "Browser", session: str, address: str, width: int) -> None:
+    def __init__(self, browser: "Browser", session: str, context: str, address: str, width: int) -> None:
         self._browser = browser
         self._session = session
+        self._context = context
         self.address = address
         self.width = width
         #: What the console was told as an error or a warning, and what was thrown.
@@ -125,7 +126,7 @@ class Page:
         file.write_bytes(self.drawn()[0])
 
     def close(self) -> None:
-        self._browser.close_page(self)
+        self._browser.call("Target.disposeBrowserContext", browserContextId=self._context)
 
     def heard(self, method: str, about: Dict[str, Any]) -> None:
         """An event of the protocol."""
@@ -226,9 +227,11 @@ class Browser:
     ) -> Page:
         """A local HTML file in a window of that size, in pixels. scheme: 'light' or 'dark', as its reader prefers.
         before_load: JavaScript that runs before the page's own."""
-        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        # Each page has storage of its own: it shall not know what another was told.
+        context = self.call("Target.createBrowserContext", disposeOnDetach=True)["browserContextId"]
+        target = self.call("Target.createTarget", url="about:blank", browserContextId=context)["targetId"]
         session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        page = Page(self, session, file.resolve().as_uri(), width)
+        page = Page(self, session, context, file.resolve().as_uri(), width)
         self._pages[session] = page
         for domain in ("Page", "Runtime", "Log", "Network"):
             page.call(f"{domain}.enable")
@@ -248,9 +251,6 @@ class Browser:
             self._hear(self._message(until))
         page.settle()
         return page
-
-    def close_page(self, page: Page) -> None:
-        page.call("Page.close")
 
     def close(self) -> None:
         for file in (self._to, self._from):

@@ -71,7 +71,6 @@ window.checks = (() => {
   let wanted = [];
   let before = new Map();
   let reached = new Set();
-  let first = null;
   let unseen = [];
 
   const in_composite = element =>
@@ -92,22 +91,30 @@ window.checks = (() => {
     before = new Map(wanted.map(element => [element, looks(element)]));
     reached = new Set();
     unseen = [];
-    first = null;
     return wanted.length;
   };
 
-  // After each Tab: whether to press it once more.
-  const after_tab = () => {
+  const shows_focus = element => {
+    const box = element.getBoundingClientRect();
+    const style = getComputedStyle(element);
+    const outlined = style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) > 0;
+    const changed = before.has(element) && before.get(element) !== looks(element);
+    const beside = box.bottom < 0 || box.top > innerHeight || box.right < 0 || box.left > innerWidth;
+    return (outlined || changed) && !beside;
+  };
+
+  // After each Tab: whether to press it once more. The page may still be moving to where the focus is.
+  const after_tab = async () => {
     const at = document.activeElement;
     if (!at || at === document.body || at === document.documentElement || reached.has(at)) return false;
     reached.add(at);
-    if (left_out(at)) return true;
-    const box = at.getBoundingClientRect();
-    const style = getComputedStyle(at);
-    const outlined = style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) > 0;
-    const changed = before.has(at) && before.get(at) !== looks(at);
-    if (!outlined && !changed) unseen.push(at);
-    else if (box.bottom < 0 || box.top > innerHeight || box.right < 0 || box.left > innerWidth) unseen.push(at);
+    for (let waited = 0; !left_out(at) && !shows_focus(at); ++waited) {
+      if (waited === 10) {
+        unseen.push(at);
+        break;
+      }
+      await new Promise(requestAnimationFrame);
+    }
     return true;
   };
 

@@ -59,16 +59,17 @@ def contrast(one: np.ndarray, other: np.ndarray) -> float:
 
 def _background(pixels: np.ndarray) -> np.ndarray:
     """The color of most pixels."""
-    colors, counts = np.unique(pixels.reshape(-1, 3), axis=0, return_counts=True)
-    return np.asarray(colors[counts.argmax()])
+    colors, counts = np.unique(pixels.reshape(-1, 3) @ [1 << 16, 1 << 8, 1], return_counts=True)
+    color = int(colors[counts.argmax()])
+    return np.array([color >> 16, color >> 8 & 255, color & 255])
 
 
-def _faint(page: Page, selectors: Sequence[str]) -> List[str]:
-    """Texts without enough contrast, one line for each pair of colors."""
+def _faint(page: Page, selectors: Sequence[str], parts: Sequence[bytes]) -> List[str]:
+    """Texts without enough contrast, one line for each pair of colors. parts: the page as it is drawn."""
     texts = page.evaluate(f"checks.texts({json.dumps(', '.join(selectors))})")
     if not texts:
         return []
-    drawn = np.concatenate([np.asarray(Image.open(io.BytesIO(part)).convert("RGB")) for part in page.drawn()])
+    drawn = np.concatenate([np.asarray(Image.open(io.BytesIO(part)).convert("RGB")) for part in parts])
     found: Dict[Tuple[str, str], List[str]] = {}
     for text in texts:
         left, top, right, bottom = (round(edge) for edge in text["box"])
@@ -97,16 +98,24 @@ def _keyboard(page: Page) -> List[str]:
     return [f"Tab pressed {most} times does not come around"]
 
 
-def look_at(page: Page, selectors: Sequence[str] = ("body *",), ignore: Sequence[str] = ()) -> List[str]:
-    """Problems of a page as it is now. selectors: of texts whose contrast counts. ignore: of elements that are left
-    out, with all in them."""
+def look_at(
+    page: Page,
+    selectors: Sequence[str] = ("body *",),
+    ignore: Sequence[str] = (),
+    screenshot: Optional[Path] = None,
+) -> List[str]:
+    """Problems of a page as it is now, which is drawn to the file `screenshot`. selectors: of texts whose contrast
+    counts. ignore: of elements that are left out, with all in them."""
     page.evaluate((HERE / "checks.js").read_text(encoding="utf-8") + ";0")
     page.evaluate(f"checks.ignore({json.dumps(', '.join(ignore))})")
+    page.settle()
+    parts = page.drawn()
+    if screenshot is not None:
+        screenshot.write_bytes(parts[0])
     problems = [*page.evaluate("checks.head()"), *page.evaluate("checks.wide()")]
-    problems += _keyboard(page)
     problems += page.evaluate("checks.drawings()")
-    problems += _faint(page, selectors)
-    return problems
+    problems += _faint(page, selectors, parts)
+    return problems + _keyboard(page)
 
 
 def _foreign(page: Page, one_file: bool) -> List[str]:
@@ -155,10 +164,8 @@ def check_page(
             for state in ("", "-open"):
                 if state and not page.evaluate("checks.open_all()"):
                     break
-                page.settle()
-                if screenshots_to is not None:
-                    page.screenshot(screenshots_to / f"{path.stem}-{width}-{scheme}{state}.png")
-                for problem in look_at(page, selectors, ignore):
+                file = screenshots_to and screenshots_to / f"{path.stem}-{width}-{scheme}{state}.png"
+                for problem in look_at(page, selectors, ignore, file):
                     seen.setdefault(problem, []).append(f"{width} {scheme}{state}")
             for problem in [*page.complaints, *_foreign(page, one_file)]:
                 seen.setdefault(problem, []).append(f"{width} {scheme}")
@@ -178,8 +185,10 @@ def main() -> int:
     failed = 0
     with Browser() as browser:
         for path in options.pages:
+            # Pages of a site may have one name.
+            to = options.screenshots and options.screenshots / path.resolve().parent.name
             problems = check_page(
-                path, options.screenshots, ignore=options.ignore, one_file=not options.beside, browser=browser
+                path, to, ignore=options.ignore, one_file=not options.beside, browser=browser
             )
             failed += bool(problems)
             print(

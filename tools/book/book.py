@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import Any, Dict, List
 from urllib.parse import unquote
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 
 #: Where files of the repository lie in the book.
 OUTSIDE = "outside"
 
 _LINK = re.compile(r"(\]\()([^)\s#]+)(#[^)\s]*)?(\))")
+#: Options within code that is part of a sentence.
+_CODE = re.compile(r"(?<!<pre>)<code>(.*?)</code>", re.S)
+_OPTION = re.compile(r"(?<![\w-])-[\w-]+")
 _FOREIGN = re.compile(r"[a-z]+:|#|/")
 
 
@@ -44,9 +47,13 @@ def _targets(file: Path) -> List[Path]:
 
 
 def on_files(files: Any, config: Dict[str, Any]) -> Any:
-    """Adds what pages link to outside of docs/, and what that links to in turn."""
+    """Adds what pages link to outside of docs/, and what that links to in turn; and the assets of mkdocs.yml."""
     from mkdocs.structure.files import File
 
+    for name in ("iframe-worker.js", "book.css"):
+        files.append(
+            File.generated(config, f"assets/{name}", abs_src_path=str(Path(__file__).with_name(name)))
+        )
     seen = {(DOCS / file.src_uri).resolve() for file in files}
     todo = [
         ROOT / "README.md",
@@ -80,6 +87,15 @@ def on_page_markdown(markdown: str, page: Any, **_: object) -> str:
         return f"{link[1]}{to}{link[3] or ''}{link[4]}"
 
     return _LINK.sub(moved, markdown)
+
+
+def on_page_content(html: str, **_: object) -> str:
+    """An option is not broken in two lines behind its dashes."""
+
+    def kept(code: "re.Match[str]") -> str:
+        return f"<code>{_OPTION.sub(lambda option: f'<span class=whole>{option[0]}</span>', code[1])}</code>"
+
+    return _CODE.sub(kept, html)
 
 
 def on_config(config: Any) -> Any:
