@@ -8,6 +8,7 @@ from rich.table import Table
 
 from tutti.bench.runs import Cell
 from tutti.bench.words import MECHANISMS
+from tutti.pictures import write_picture
 from tutti.sizes import human_bytes
 
 #: What was asked for: algorithm ("auto" is Tutti's own choice), mechanism ("" is any).
@@ -160,5 +161,5 @@ def _plot_one(collective: str, cells: List[Cell], titles: Dict[str, str], path: 
     }
     figure.legend(list(handles.values()), list(handles), loc="outside right upper", fontsize=8)
     figure.suptitle(collective)
-    figure.savefig(path, dpi=130)
+    write_picture(figure, path, 130)
     pyplot.close(figure)

@@ -15,6 +15,7 @@ from tutti.bench.host_knobs import DEFAULT
 from tutti.bench.runs import Cell, Place, geometric_means, place_of
 from tutti.bench.words import AT_ONCE, MESSAGES
 from tutti.console import WIDTH
+from tutti.pictures import write_picture
 from tutti.sizes import human_bytes
 
 
@@ -207,7 +208,7 @@ def plot(cells: List[Cell], titles: Dict[str, str], file: Path) -> None:
             axes.set_title(f"{collective}: {title_of(place, titles)}", fontsize=9)
             axes.set_ylabel(f"cost of a {'message' if collective in MESSAGES else 'call'} in us", fontsize=8)
             axes.grid(True, which="major", alpha=0.3)
-    figure.savefig(file, dpi=130)
+    write_picture(figure, file, 130)
     pyplot.close(figure)
 
 

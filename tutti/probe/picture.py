@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any, Dict, List
 
+from tutti.pictures import write_picture
 from tutti.probe.fitting import Line, select
 from tutti.probe.sentences import gamma_text, reader_throughput
 from tutti.sizes import human_bytes
@@ -162,5 +163,5 @@ def draw(document: Dict[str, Any], path: Path) -> None:
     figure.suptitle(
         f"{machine.get('processor', '')}, {machine.get('topology', '')}, {document['date']}", fontsize=10
     )
-    figure.savefig(path, dpi=120)
+    write_picture(figure, path, 120)
     pyplot.close(figure)

@@ -16,6 +16,7 @@ from tutti.bench.words import CHOSEN_AS, AlgorithmWords
 from tutti.errors import UserError
 from tutti.launch.hosts import Host
 from tutti.launch.library import find_tool
+from tutti.pictures import write_picture
 from tutti.probe.sentences import time_text
 from tutti.sizes import human_bytes
 
@@ -267,7 +268,7 @@ def draw(points: List[Point], path: Path) -> None:
             axes.set_ylabel("us: line predicted, dot observed", fontsize=7)
             if names:
                 axes.legend(fontsize=5.5, ncols=2)
-    figure.savefig(path, dpi=130)
+    write_picture(figure, path, 130)
     pyplot.close(figure)
 
 

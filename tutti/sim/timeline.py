@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any, Dict, List
 
+from tutti.pictures import write_picture
+
 #: Of the picture.
 COLORS = {
     "wait": "#d9dde3",
@@ -102,4 +104,4 @@ def draw(calls: List[Dict[str, Any]], path: Path) -> None:
             fontsize=8,
             frameon=False,
         )
-    figure.savefig(path, dpi=150)
+    write_picture(figure, path, 150)

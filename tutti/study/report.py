@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from tutti.pictures import write_picture
 from tutti.sizes import human_bytes
 from tutti.study.catalogue import FIGURES, PAPERS, Figure, Panel
 from tutti.study.rows import Row
@@ -114,7 +115,7 @@ def draw(figure: Figure, rows: List[Row], path: Path) -> None:
         _DRAWN[panel.form](axes, panel, some)
         axes.set_title(panel.title, fontsize=9)
     picture.suptitle(f"{figure.name}, {figure.number}: {figure.shows} ({figure.how})", fontsize=10, wrap=True)
-    picture.savefig(path, dpi=130)
+    write_picture(picture, path, 130)
     pyplot.close(picture)
 
 

@@ -8,6 +8,7 @@ from typing import Any, Dict, List, Optional, Tuple
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Patch
 
+from tutti.pictures import write_picture
 from tutti.topo.model import (
     Box,
     highest_led,
@@ -24,7 +25,7 @@ PADDING, TITLE, GAP = 0.28, 0.62, 0.3
 PREFERRED_SHAPE, PAGE_SHAPE = 1.7, 2.4  # width by height of what holds several boxes, and of the whole
 RAGGED = 4.0  # how much worse an empty place in the last row is than a shape that is off
 
-INK, MUTED, PAPER = "#1f2933", "#7b8794", "#ffffff"
+INK, MUTED, PAPER = "#1f2933", "#5f6b78", "#ffffff"
 #: Fill of boxes by depth, from the outside in.
 BOX_FILLS = ["#eef1f5", "#f8f9fb", "#ffffff", "#f8f9fb"]
 MEMBER, EMPTY, ROOT = "#dfe5ec", "#ffffff", "#c8102e"
@@ -57,7 +58,7 @@ def draw(description: Dict[str, Any], path: Path, kind: str) -> None:
     machine = _hold("", -1, tops)
     _settle(machine, 0.0, 0.0)
     figure = _Painter(description, machine).paint()
-    figure.savefig(path, format=kind, dpi=160, facecolor=PAPER)
+    write_picture(figure, path, 160, kind)
 
 
 def _arrange(box: Box, by_core: Dict[int, List[int]], depth: int) -> Placed:
