@@ -89,7 +89,7 @@ def test_columns_of_numbers_are_told_by_their_cells():
         in text
     )
     assert '<td class="number"></td>' in text
-    assert '<th scope="row">x</th>' in text
+    assert '<th scope="row" class="short">x</th>' in text
 
 
 def test_it_is_written_to_one_file(tmp_path):

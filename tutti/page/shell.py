@@ -19,6 +19,8 @@ SERIES = (
 #: The least and the most of a map, on light and on dark paper: more stands out more.
 HEAT = (("#eef4fb", "#0b4586"), ("#16283a", "#b5dbff"))
 HEAT_STEPS = 9
+#: Letters of a cell that stays one line.
+SHORT = 28
 
 _HERE = Path(__file__).resolve().parent
 #: Scripts and styles may come from the page alone, and nothing from anywhere else.
@@ -68,10 +70,10 @@ def as_text(value: Cell) -> str:
 
 
 def _cell(value: Cell, column: int, is_number: bool) -> str:
-    kind = ' class="number"' if is_number else ""
+    text = escape(as_text(value))
+    kind = ' class="number"' if is_number else ' class="short"' if len(text) <= SHORT else ""
     if is_number and value is not None:
         kind += f' data-value="{value[1] if isinstance(value, tuple) else value}"'
-    text = escape(as_text(value))
     return f'<th scope="row"{kind}>{text}</th>' if column == 0 else f"<td{kind}>{text}</td>"
 
 
@@ -79,10 +81,10 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], caption: str) 
     """A table as HTML; a column is one of numbers if each of its cells is a number or has one. Its headers sort it."""
     wide = range(len(columns))
     numbers = [bool(rows) and all(not isinstance(row[at], str) for row in rows) for at in wide]
-    kinds = [' class="number"' if number else "" for number in numbers]
+    buttons = [f'<button type="button">{escape(name)}</button>' if name else "" for name in columns]
     heads = "".join(
-        f'<th scope="col"{kind}><button type="button">{escape(name)}</button></th>'
-        for name, kind in zip(columns, kinds)
+        f'<th scope="col"{" class=number" if number else ""}>{button}</th>'
+        for number, button in zip(numbers, buttons)
     )
     body = "\n".join(f"<tr>{''.join(_cell(row[at], at, numbers[at]) for at in wide)}</tr>" for row in rows)
     name = escape(caption, quote=True)
@@ -142,6 +144,10 @@ class Page:
             f'<details><summary>Table<span class="hidden">: {escape(title)}</span></summary>\n'
             f"{table(columns, rows, title)}</details></figure>\n"
         )
+
+    def folded(self, summary: str, html: str) -> None:
+        """What is shown when its summary is opened; html: as table() gives it, for instance."""
+        self._body.append(f"<details><summary>{marked(summary)}</summary>\n{html}</details>\n")
 
     def data(self, value: Any, name: str = "data") -> None:
         """JSON that scripts read: JSON.parse(document.getElementById("data").textContent)."""
