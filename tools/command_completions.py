@@ -10,7 +10,7 @@ from command_manual import arguments_of, is_flag, option_words, options_of, summ
 VALUES = {"--host": ["mpich", "openmpi", "intel", "abi", "openmpi-debian"]}
 
 
-def _takes_file(option: click.Option) -> bool:
+def _takes_file(option: click.Parameter) -> bool:
     return option.type.name in ("path", "file", "filename")
 
 
@@ -26,6 +26,11 @@ def _with_value(command: click.Command) -> List[click.Option]:
     return [option for option in options_of(command) if not is_flag(option) and option.name != "help"]
 
 
+def _takes_files(command: click.Command) -> bool:
+    """Whether what stands behind its options are files."""
+    return any(_takes_file(argument) for argument in arguments_of(command))
+
+
 def _is_wrapper(command: click.Command) -> bool:
     """Whether another command follows its options."""
     return any(argument.nargs == -1 for argument in arguments_of(command)) and command.name == "run"
@@ -39,7 +44,7 @@ _tutti() {{
     mapfile -t COMPREPLY < <(compgen -W "{commands}" -- "$cur")
     return
   fi
-  local options= files= taking= at
+  local options= files= taking= operands= at
   case $command in
 {cases}
     *) return ;;
@@ -65,6 +70,8 @@ _tutti() {{
     mapfile -t COMPREPLY < <(compgen -f -- "$cur")
   elif [[ " $taking " == *" $prev "* ]]; then
     return
+  elif [[ $cur != -* && $operands == files ]]; then
+    mapfile -t COMPREPLY < <(compgen -f -- "$cur")
   elif [[ $cur == -* || $command != run ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
   else
@@ -85,7 +92,7 @@ def bash(group: click.Group) -> str:
         ]
         cases.append(
             f'    {name}) options="{" ".join(_all_words(command))}" taking="{" ".join(taking)}" '
-            + (f'files="{" ".join(files)}" ;;')
+            + f'files="{" ".join(files)}"{" operands=files" if _takes_files(command) else ""} ;;'
         )
     names = " ".join([*group.commands, *_all_words(group)])
     return BASH.format(commands=names, cases="\n".join(cases), hosts=" ".join(VALUES["--host"]))
@@ -131,6 +138,8 @@ def zsh(group: click.Group) -> str:
         parts = [_zsh_option(option) for option in options_of(command)]
         if _is_wrapper(command):
             parts += ["'(-)1:program: _command_names -e'", "'*::arguments: _normal'"]
+        elif _takes_files(command):
+            parts.append("'*:file:_files'")
         lines += [
             f"    {name})",
             "      _arguments -s \\",
@@ -167,4 +176,6 @@ def fish(group: click.Group) -> str:
         lines += [f"complete -c tutti -n '{seen}'{_fish_option(option)}" for option in options_of(command)]
         if _is_wrapper(command):
             lines.append(f"complete -c tutti -n '{seen}' -x -a '(__fish_complete_subcommand --fcs-skip=2)'")
+        elif _takes_files(command):
+            lines.append(f"complete -c tutti -n '{seen}' -F")
     return "\n".join([*lines, ""])

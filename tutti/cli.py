@@ -1,4 +1,4 @@
-"""The command line: `tutti run | profile | topo | bench | probe | tune | explain | sim | study | doctor | info`."""
+"""The command line: `tutti run`, `tutti topo` and so on, a package each."""
 
 from typing import Any, List, Optional
 
@@ -16,6 +16,7 @@ from tutti.launch import command as launch
 from tutti.nearest import hint
 from tutti.probe import command as probe
 from tutti.profile import command as profile
+from tutti.report import command as report
 from tutti.sim import command as sim
 from tutti.study import command as study
 from tutti.topo import command as topo
@@ -75,6 +76,7 @@ app.command("study", epilog=study.EPILOG)(study.study)
 app.command("bench", epilog=bench.EPILOG)(bench.bench)
 app.command("probe", epilog=probe.EPILOG, context_settings={"allow_interspersed_args": False})(probe.probe)
 app.command("profile", epilog=profile.EPILOG)(profile.profile)
+app.command("report", epilog=report.EPILOG)(report.report)
 app.command("info", epilog=info.EPILOG)(info.info)
 app.command("doctor", epilog=doctor.EPILOG)(doctor.doctor)
 app.command("tune", epilog=tune.EPILOG, context_settings={"allow_interspersed_args": False})(tune.tune)

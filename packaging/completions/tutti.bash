@@ -3,10 +3,10 @@ _tutti() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]}
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
-    mapfile -t COMPREPLY < <(compgen -W "run topo explain sim study bench probe profile info doctor tune --version --help" -- "$cur")
+    mapfile -t COMPREPLY < <(compgen -W "run topo explain sim study bench probe profile report info doctor tune --version --help" -- "$cur")
     return
   fi
-  local options= files= taking= at
+  local options= files= taking= operands= at
   case $command in
     run) options="-v --verbose --library --dry-run --json -s --set --summary --explain --profile --help" taking="--library -s --set --profile" files="--library" ;;
     topo) options="-t --topology --hierarchy -n --ranks --root --mapping --messages --svg --png --json --help" taking="-t --topology --hierarchy -n --ranks --root --mapping --messages --svg --png --json" files="--svg --png --json" ;;
@@ -15,7 +15,8 @@ _tutti() {
     study) options="-o --output --probe --json --help" taking="-o --output --probe" files="-o --output --probe" ;;
     bench) options="--host --mpirun -n --ranks -c --collective --collectives --min --max --root --in-place --buffers --form --overlap --algorithm --algorithms --mechanisms -s --set --floor --seconds --repeats --host-wait --host-best --json --plot --table -q --quiet --progress --help" taking="--host --mpirun -n --ranks -c --collective --collectives --min --max --root --buffers --form --algorithm --algorithms --mechanisms -s --set --seconds --repeats --host-wait --json --plot --table" files="--json --plot --table" ;;
     probe) options="--network -o --output --seconds --json --plot --from --validate -n --ranks -c --collective --collectives --min --max --mechanisms --host --mpirun --help" taking="-o --output --seconds --plot --from -n --ranks -c --collective --collectives --min --max --mechanisms --host --mpirun" files="-o --output --plot --from" ;;
-    profile) options="-o --output --trace --json --help" taking="-o --output --trace" files="-o --output --trace" ;;
+    profile) options="-o --output --trace --json --help" taking="-o --output --trace" files="-o --output --trace" operands=files ;;
+    report) options="-o --output --against --help" taking="-o --output --against" files="-o --output --against" operands=files ;;
     info) options="--json --help" taking="" files="" ;;
     doctor) options="--json --host -n --ranks --help" taking="--host -n --ranks" files="" ;;
     tune) options="--network --minutes -c --collective --collectives -n --ranks --sizes --mechanisms --hierarchies --buffers --host --mpirun --within -s --set -o --output --resume --check -t --topology --diff --json --help" taking="--minutes -c --collective --collectives -n --ranks --sizes --mechanisms --hierarchies --buffers --host --mpirun --within -s --set -o --output --check -t --topology --diff" files="-o --output --check" ;;
@@ -42,6 +43,8 @@ _tutti() {
     mapfile -t COMPREPLY < <(compgen -f -- "$cur")
   elif [[ " $taking " == *" $prev "* ]]; then
     return
+  elif [[ $cur != -* && $operands == files ]]; then
+    mapfile -t COMPREPLY < <(compgen -f -- "$cur")
   elif [[ $cur == -* || $command != run ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
   else

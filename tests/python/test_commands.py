@@ -33,7 +33,7 @@ from tutti.tune.tuning import Outcome
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 GOLDEN = Path(__file__).with_name("golden")
-COMMANDS = ("run", "topo", "bench", "probe", "tune", "explain", "sim", "study", "doctor", "info")
+COMMANDS = ("run", "topo", "bench", "probe", "tune", "explain", "sim", "study", "report", "doctor", "info")
 needs_tools = pytest.mark.skipif(
     find_tool("tutti-topo", "tools") is None or find_tool("tutti-predict", "tools") is None,
     reason="tutti-topo or tutti-predict is not built",

@@ -84,6 +84,7 @@ def test_bash_completes_commands_options_names_files_and_programs():
     assert completed("tutti", "bench", "--host-") == ["--host-wait", "--host-best"]
     assert completed("tutti", "bench", "--host", "op") == ["openmpi", "openmpi-debian"]
     assert completed("tutti", "bench", "--json", "READ") == ["README.md"]
+    assert completed("tutti", "report", "READ") == ["README.md"]
     assert completed("tutti", "bench", "--seconds", "") == []
     assert "--summary" in completed("tutti", "run", "--s")
     assert "bash" in completed("tutti", "run", "--summary", "bas")

@@ -68,7 +68,9 @@ def record(path, calls, rows, ranks=2, identity="7"):
             "sent": [[1 - rank, 2, 300]] if ranks == 2 else [], "filled": [[1000, 0, 0, 0]],
         }  # fmt: skip
         text = json.dumps(told).encode()
-        content += struct.pack("=QQQ", len(text), len(samples) // 32, len(events) // 24) + text + samples + events
+        content += (
+            struct.pack("=QQQ", len(text), len(samples) // 32, len(events) // 24) + text + samples + events
+        )
     path.write_bytes(content)
     return path
 
@@ -112,7 +114,9 @@ def test_ranks_wait_for_those_that_they_need(tmp_path, function, root, waiting, 
 def test_calls_of_which_a_rank_is_missing_say_nothing_of_waiting(tmp_path):
     path = record(tmp_path / "r", [[(0, 10, 30, 0, -1)], [(0, 26, 31, 1, -1)]], [row("MPI_Barrier")])
     assert only(path).arrivals is None
-    path = record(tmp_path / "r", [[(0, 1, 2, 0, -1)], [(0, 1, 2, 0, -1)]], [row("MPI_Barrier")], identity="0")
+    path = record(
+        tmp_path / "r", [[(0, 1, 2, 0, -1)], [(0, 1, 2, 0, -1)]], [row("MPI_Barrier")], identity="0"
+    )
     assert only(path).arrivals is None
 
 
@@ -149,7 +153,9 @@ def test_what_is_no_record_is_said(tmp_path):
     (tmp_path / "other").write_text("{}")
     with pytest.raises(UserError, match="no profile"):
         recorded.read(tmp_path / "other")
-    whole = record(tmp_path / "r", [[(0, 1, 2, 0, -1)], [(0, 1, 2, 0, -1)]], [row("MPI_Barrier")]).read_bytes()
+    whole = record(
+        tmp_path / "r", [[(0, 1, 2, 0, -1)], [(0, 1, 2, 0, -1)]], [row("MPI_Barrier")]
+    ).read_bytes()
     (tmp_path / "cut").write_bytes(whole[:-10])
     with pytest.raises(UserError, match="too early"):
         recorded.read(tmp_path / "cut")
@@ -194,6 +200,8 @@ def test_a_record_is_not_taken_for_the_page(tmp_path):
     process.communicate(timeout=60)
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "tutti", "run", "--profile", "a.profile", "true"]
-    outcome = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=tmp_path, check=False)
+    outcome = subprocess.run(
+        command, env=environment, capture_output=True, text=True, cwd=tmp_path, check=False
+    )
     assert outcome.returncode == 2
     assert "names the page" in outcome.stderr

@@ -196,7 +196,8 @@ def buffers_of(cell: Cell) -> str:
     return str(cell.get("buffers", "window"))
 
 
-def _key(cell: Cell) -> Tuple[str, int, str, int, str, str, str, str]:
+def key_of(cell: Cell) -> Tuple[str, int, str, int, str, str, str, str]:
+    """What was measured: host, ranks, collective, bytes, buffers, how far apart the cores were, what was asked for."""
     asked = (
         buffers_of(cell),
         cores_of(cell),
@@ -217,7 +218,7 @@ def _with_best_knobs(cells: List[Cell]) -> List[Cell]:
     """Of cells measured under several knobs those of the host's best, with the times of all beside them."""
     groups: Dict[Tuple[Any, ...], Dict[str, List[Cell]]] = {}
     for cell in cells:
-        knobs = groups.setdefault((*_key(cell), str(cell["host_wait"])), {})
+        knobs = groups.setdefault((*key_of(cell), str(cell["host_wait"])), {})
         knobs.setdefault(str(cell.get("host_knob", "")), []).append(cell)
     kept = []
     for knobs in groups.values():
@@ -241,7 +242,7 @@ def combine(cells: List[Cell]) -> List[Cell]:
     cells = _with_best_knobs(cells)
     groups: Dict[Tuple[str, int, str, int, str, str, str, str], Dict[str, List[Cell]]] = {}
     for cell in cells:
-        groups.setdefault(_key(cell), {}).setdefault(str(cell["host_wait"]), []).append(cell)
+        groups.setdefault(key_of(cell), {}).setdefault(str(cell["host_wait"]), []).append(cell)
     return [
         min((_median_cell(repeats) for repeats in modes.values()), key=lambda cell: float(cell["ratio"]))
         for modes in groups.values()

@@ -153,7 +153,7 @@ def heat_map(
 ) -> str:
     """A square map of (column, row) among names, more is more; values are written into the squares of small maps."""
     count = len(names)
-    side = 34 if count <= 16 else max(4, 560 // count)
+    side = 33 if count <= 16 else max(4, 560 // count)
     left, top = 40, 40
     width, height = max(left + count * side + 4, 220), top + count * side + 24
     most = max(values.values())
@@ -187,6 +187,7 @@ def heat_map(
             f'<path fill="var(--heat-{number})" d="{"".join(some)}"/>'
             for number, some in sorted(squares.items())
         ),
+        f'<path class="rule" fill="none" d="M{left} {top}h{count * side}v{count * side}h-{count * side}z"/>',
         *texts,
         *(
             f'<text x="{left + pixel + side / 2}" y="{top - 6}" text-anchor="middle">{name:g}</text>'

@@ -17,7 +17,7 @@ SERIES = (
     ("#9c2f86", "#c85bae"), ("#639921", "#fcda50"), ("#3a3a42", "#dcf2f0"),
 )  # fmt: skip
 #: The least and the most of a map, on light and on dark paper: more stands out more.
-HEAT = (("#eef4fb", "#0b4586"), ("#16283a", "#b5dbff"))
+HEAT = (("#eef4fb", "#0b4586"), ("#24405c", "#c4e2ff"))
 HEAT_STEPS = 9
 #: Letters of a cell that stays one line.
 SHORT = 28

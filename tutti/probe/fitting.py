@@ -53,6 +53,22 @@ def select(lines: Iterable[Line], measure: str, **conditions: Any) -> List[Line]
     ]
 
 
+def copy_curves(lines: Iterable[Line]) -> Dict[str, List[Line]]:
+    """What one copy takes by each way, sizes ascending; ways that were not measured are left out."""
+    lines = list(lines)
+    curves = {
+        "mapped: read what a core has just written": select(lines, "mapped_copy", copy="read"),
+        "mapped: both cores at once": select(lines, "mapped_exchange"),
+        "mapped: own data to own memory": select(lines, "mapped_copy", copy="own"),
+        "mapped: to lines another core has read": select(lines, "mapped_copy", copy="slot"),
+        "staged": select(lines, "staged_copy"),
+    }
+    for call, name in (("process_vm_readv", "cma: read"), ("process_vm_writev", "cma: write")):
+        rows = select(lines, "kernel_step", step="copy", call=call)
+        curves[name] = [{**row, "bytes": PAGE * int(row["pages"])} for row in rows]
+    return {name: sorted(rows, key=lambda row: int(row["bytes"])) for name, rows in curves.items() if rows}
+
+
 def combine_passes(lines: Iterable[Line]) -> List[Line]:
     """One line for each figure: the median of its passes, with the range of them for a confidence interval. A single
     pass keeps its own. Those in another state of the machine than most count only where there are no others; then

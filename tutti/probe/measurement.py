@@ -173,7 +173,7 @@ _PARTS: Dict[str, type] = {
 _NUMBERS = (int, float)
 
 
-def _what_is_wrong(value: Document) -> str:
+def what_is_wrong(value: Document) -> str:
     """Why a file of our schema is none that `document` made; empty if it is one."""
     for name, kind in _PARTS.items():
         if not isinstance(value.get(name), kind):
@@ -195,7 +195,7 @@ def read(path: Path) -> Document:
     if not isinstance(value, dict) or value.get("schema") != SCHEMA:
         found = value.get("schema") if isinstance(value, dict) else None
         raise UserError(f'{path}: its schema is {json.dumps(found)}, not "{SCHEMA}"')
-    wrong = _what_is_wrong(value)
+    wrong = what_is_wrong(value)
     if wrong:
         raise UserError(f"{path}: {wrong}; measure again with tutti probe")
     return value

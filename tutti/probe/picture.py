@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any, Dict, List
 
 from tutti.pictures import write_picture
-from tutti.probe.fitting import Line, select
+from tutti.probe.fitting import Line, copy_curves, select
 from tutti.probe.sentences import gamma_text, reader_throughput
 from tutti.sizes import human_bytes
 
@@ -49,27 +49,11 @@ def _rate(row: Line) -> float:
 
 
 def _copies(axes: Any, lines: List[Line]) -> None:
-    curves = {
-        "mapped: read what a core has just written": select(lines, "mapped_copy", copy="read"),
-        "mapped: both cores at once": select(lines, "mapped_exchange"),
-        "mapped: own data to own memory": select(lines, "mapped_copy", copy="own"),
-        "mapped: to lines another core has read": select(lines, "mapped_copy", copy="slot"),
-        "staged": select(lines, "staged_copy"),
-    }
-    for call, name in (("process_vm_readv", "cma: read"), ("process_vm_writev", "cma: write")):
-        rows = select(lines, "kernel_step", step="copy", call=call)
-        curves[name] = [{**row, "bytes": 4096 * int(row["pages"])} for row in rows]
+    curves = copy_curves(lines)
     for name, rows in curves.items():
-        rows = sorted(rows, key=lambda row: int(row["bytes"]))
-        if rows:
-            axes.plot(
-                [int(row["bytes"]) for row in rows],
-                [_rate(row) for row in rows],
-                "o-",
-                ms=3,
-                lw=1,
-                label=name,
-            )
+        axes.plot(
+            [int(row["bytes"]) for row in rows], [_rate(row) for row in rows], "o-", ms=3, lw=1, label=name
+        )
     axes.set_xscale("log", base=2)
     axes.set_ylabel("GB/s", fontsize=8)
     axes.set_title("one copy, by size", fontsize=9)

@@ -1,0 +1,1 @@
+"""`tutti report`: what was measured of a machine and an MPI, as one page."""
