@@ -195,6 +195,7 @@ class Recorder {
   std::uint32_t this_thread();
   Meeting meet() const;
   std::string told(const Meeting& end) const;
+  void send_to_rank_0(const char* bytes, int count) const;
 
   MPI_Comm own_ = MPI_COMM_NULL;  ///< of all ranks, for nothing else
   int rank_ = 0, ranks_ = 1;
@@ -649,6 +650,18 @@ std::string Recorder::told(const Meeting& end) const {
   return bytes;
 }
 
+/// Ranks that wait for their turn leave the processors to those who have it.
+void Recorder::send_to_rank_0(const char* bytes, int count) const {
+  MPI_Request request = MPI_REQUEST_NULL;
+  host.Isend(bytes, count, MPI_CHAR, 0, tag, own_, &request);
+  int is_over = 0;
+  for (useconds_t pause = 20;; pause = std::min<useconds_t>(2 * pause, 2000)) {
+    host.Test(&request, &is_over, MPI_STATUS_IGNORE);
+    if (is_over) return;
+    usleep(pause);
+  }
+}
+
 void Recorder::finish(const Heading& heading) {
   const Meeting end = meet();
   std::string bytes;
@@ -657,11 +670,12 @@ void Recorder::finish(const Heading& heading) {
     bytes = told(end);
   }
   constexpr std::size_t piece = std::size_t{1} << 26;
+  const std::uint64_t length = bytes.size();
+  std::vector<std::uint64_t> lengths(static_cast<std::size_t>(ranks_));
+  host.Gather(&length, 1, MPI_UINT64_T, lengths.data(), 1, MPI_UINT64_T, 0, own_);
   if (rank_ != 0) {
-    const std::uint64_t length = bytes.size();
-    host.Send(&length, 1, MPI_UINT64_T, 0, tag, own_);
     for (std::size_t at = 0; at < bytes.size(); at += piece)
-      host.Send(bytes.data() + at, static_cast<int>(std::min(piece, bytes.size() - at)), MPI_CHAR, 0, tag, own_);
+      send_to_rank_0(bytes.data() + at, static_cast<int>(std::min(piece, bytes.size() - at)));
   } else {
     std::FILE* const file = std::fopen(file_.c_str(), "we");
     int error = file ? 0 : errno;
@@ -676,10 +690,9 @@ void Recorder::finish(const Heading& heading) {
     write(head + about);
     write(bytes);
     for (int rank = 1; rank < ranks_; ++rank) {
-      std::uint64_t length = 0;
-      host.Recv(&length, 1, MPI_UINT64_T, rank, tag, own_, MPI_STATUS_IGNORE);
-      for (std::uint64_t at = 0; at < length; at += piece) {
-        bytes.resize(std::min<std::uint64_t>(piece, length - at));
+      const std::uint64_t theirs = lengths[static_cast<std::size_t>(rank)];
+      for (std::uint64_t at = 0; at < theirs; at += piece) {
+        bytes.resize(std::min<std::uint64_t>(piece, theirs - at));
         host.Recv(bytes.data(), static_cast<int>(bytes.size()), MPI_CHAR, rank, tag, own_, MPI_STATUS_IGNORE);
         write(bytes);
       }
