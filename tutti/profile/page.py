@@ -4,7 +4,8 @@ from html import escape
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from tutti.page.shell import Cell, Page
+from tutti.page.charts import heat_map
+from tutti.page.shell import Cell, Page, table
 from tutti.profile.calls import Arrivals, Calls, Kind
 from tutti.profile.recorded import Rank, Recorded
 from tutti.sizes import human_bytes, rounded, words_of_seconds
@@ -14,6 +15,10 @@ _HERE = Path(__file__).resolve().parent
 EVENTS_MOST = 60000
 #: Rows of the table of calls that are there at once, longest time first.
 _ROWS_MOST = 400
+#: The same of pairs of ranks.
+_PAIRS_MOST = 200
+#: So many rows are open from the beginning.
+_ROWS_OPEN = 20
 #: A wait between ranks that are in step is no more than this, in seconds.
 _IN_STEP = 1e-6
 #: What the time of a rank is cut into, by number of its colour (--series-N); the rest is the program's own.
@@ -270,14 +275,18 @@ def make_page(
         "that came later, or for what is received. Moving: what is left when all are there, to the end of the last "
         "rank. The MPI alone: the same by the MPI, which was given one of many calls, and how many times as long."
     )
-    page.table(COLUMNS, call_rows(calls[:_ROWS_MOST], recorded.seconds), "Calls, the longest time first")
-    if len(calls) > _ROWS_MOST:
-        rest = sum(each.mean for each in calls[_ROWS_MOST:])
-        page.text(
-            f"{len(calls) - _ROWS_MOST} more rows, together {_share(rest / recorded.seconds)} of the run."
+    page.table(COLUMNS, call_rows(calls[:_ROWS_OPEN], recorded.seconds), "Calls, the longest time first")
+    more = calls[_ROWS_OPEN:_ROWS_MOST]
+    if more:
+        rest = sum(each.mean for each in calls[_ROWS_OPEN:])
+        left = f"; {len(calls) - _ROWS_MOST} of them are left out" if len(calls) > _ROWS_MOST else ""
+        page.folded(
+            f"{len(calls) - _ROWS_OPEN} more, together {_share(rest / recorded.seconds)} of the run{left}",
+            table(COLUMNS, call_rows(more, recorded.seconds), "More calls"),
         )
-    page.heading("How they are reached")
-    page.markup("".join(_stack(each) for each in _first_of_each_site(calls)[:100]))
+    reached = _first_of_each_site(calls[:_ROWS_OPEN])
+    if reached:
+        page.folded("How they are reached", "".join(_stack(each) for each in reached))
 
     page.section("time", "Over time")
     timeline, least = _timeline(recorded, calls, kinds)
@@ -318,7 +327,7 @@ def _first_of_each_site(calls: Sequence[Calls]) -> List[Calls]:
 def _stack(each: Calls) -> str:
     lines = "".join(f"<li>{escape(place.words())}</li>" for place in each.site.outer)
     name = f"{each.kind.function} at {each.site.place.words()}"
-    return f"<details><summary>{escape(name)}</summary><ol>{lines}</ol></details>\n"
+    return f"<p>{escape(name)}, called by</p><ol>{lines}</ol>\n"
 
 
 def _legend_of_timeline() -> str:
@@ -332,13 +341,19 @@ def _messages(page: Page, ranks: Sequence[Rank]) -> None:
     if not sent:
         return
     page.section("messages", "Who sends to whom")
-    page.text("Messages between two ranks, by whatever carried them.")
-    most = sorted(sent, key=lambda each: -each[3])[:200]
-    page.table(
-        ["from", "to", "messages", "bytes"],
-        [[source, to, count, (rounded(total), total)] for source, to, count, total in most],
-        "Pairs of ranks, most bytes first" + (f"; {len(sent) - 200} more" if len(sent) > 200 else ""),
-    )
+    columns = ["from", "to", "messages", "bytes"]
+    most = sorted(sent, key=lambda each: -each[3])[:_PAIRS_MOST]
+    rows: List[List[Cell]] = [
+        [source, to, count, (rounded(total), total)] for source, to, count, total in most
+    ]
+    more = f"; {len(sent) - len(most)} more" if len(sent) > len(most) else ""
+    caption = f"Messages between two ranks, by whatever carried them, most bytes first{more}"
+    if len(ranks) <= 2:
+        page.table(columns, rows, caption)
+        return
+    mebibytes = {(to, source): total / (1 << 20) for source, to, _, total in sent}
+    drawn = heat_map("MiB", [rank.rank for rank in ranks], mebibytes, ("to", "from"))
+    page.figure(drawn, "Bytes between ranks", caption, columns, rows)
 
 
 def _how(page: Page, recorded: Recorded, symbols: bool) -> None:
