@@ -76,6 +76,7 @@ std::unique_ptr<Window> Window::create(const WindowOptions& options, std::string
   const int descriptor = file.descriptor;
   if (descriptor < 0) {
     reason = std::string("memfd_create failed: ") + std::strerror(errno);
+    if (file.helper) has_ended(file.helper, true);
     return nullptr;
   }
   HugePages::Options huge{file.kind, system.private_ones, system.collapse, options.sparse_bytes, options.windows};
@@ -88,6 +89,7 @@ std::unique_ptr<Window> Window::create(const WindowOptions& options, std::string
   if (!mapping) {
     reason = "no window of " + in_mebibytes(least) + " or more could be mapped: " + std::strerror(errno);
     close(descriptor);
+    if (file.helper) has_ended(file.helper, true);
     return nullptr;
   }
   // A peer's SIGBUS, if anybody could shrink it. Only memfds have seals.
@@ -95,10 +97,12 @@ std::unique_ptr<Window> Window::create(const WindowOptions& options, std::string
   std::unique_ptr<Window> window(new Window(descriptor, std::move(mapping), options.retain_bytes));
   window->huge_pages_ = std::make_unique<HugePages>(window->base_, bytes, descriptor, huge, window->spans_);
   window->why_not_better_ = file.why_not;
+  window->helper_.store(file.helper, std::memory_order_relaxed);
   if (options.available) window->fork_->available = options.available;
   tutti_window_heap_memory memory{};
   memory.open = [](void* address, std::size_t size, void* self) {
     auto& there = *static_cast<Window*>(self);
+    there.forget_helper();
     // In steps of huge pages, so that each becomes accessible as a whole.
     constexpr std::size_t step = huge_page_bytes;
     const std::size_t begin = there.offset_of(address);
@@ -139,6 +143,14 @@ Window::Window(int descriptor, std::unique_ptr<GrowingMapping> mapping, std::siz
 Window::~Window() {
   heap_.reset();
   if (is_ours(descriptor_)) close(descriptor_);
+  forget_helper(true);
+}
+
+/// Now and then, until the helper has ended; wait: it has on return.
+void Window::forget_helper(bool wait) const noexcept {
+  pid_t helper = helper_.load(std::memory_order_relaxed);
+  if (helper > 0 && child_ == Child::owner && has_ended(helper, wait))
+    helper_.compare_exchange_strong(helper, 0, std::memory_order_relaxed);
 }
 
 bool Window::is_ours(int descriptor) const noexcept {
@@ -148,6 +160,7 @@ bool Window::is_ours(int descriptor) const noexcept {
 
 int Window::descriptor() const noexcept {
   const KeepErrno keep;
+  forget_helper();
   return is_ours(descriptor_) ? descriptor_ : -1;
 }
 

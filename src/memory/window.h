@@ -175,6 +175,7 @@ class __attribute__((visibility("default"))) Window {
   struct Heap;
   struct ForkState;
   bool is_ours(int descriptor) const noexcept;
+  void forget_helper(bool wait = false) const noexcept;
   void purge_and_close(std::byte* begin, std::size_t bytes) noexcept;
   void give_back_addresses() noexcept;
   void trim_locked() noexcept;
@@ -216,6 +217,7 @@ class __attribute__((visibility("default"))) Window {
   std::byte* base_;
   std::uint64_t device_ = 0;  ///< with inode_: whether descriptor_ still is our file
   std::uint64_t inode_ = 0;
+  mutable std::atomic<pid_t> helper_{0};  ///< of WindowFile, not known to have ended
   Child child_ = Child::owner;
   std::unique_ptr<Heap> heap_;
   std::unique_ptr<ForkState> fork_;

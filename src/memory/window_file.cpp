@@ -98,8 +98,9 @@ int open_in_mount(void* argument) noexcept {
   return 0;
 }
 
-/// -1, and in `why_not` what could not be done.
-int make_file_of_mount(std::string& why_not) {
+/// -1, and in `why_not` what could not be done. The child ends later: where processors are busy, the kernel may take tens
+/// of milliseconds to do away with a namespace. It needs nothing of this process meanwhile but its number.
+int make_file_of_mount(pid_t& helper, std::string& why_not) {
   constexpr std::size_t stack_bytes = std::size_t{64} << 10;
   void* const stack = mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (stack == MAP_FAILED) return -1;
@@ -112,8 +113,7 @@ int make_file_of_mount(std::string& why_not) {
     const pid_t child =
         __clone(open_in_mount, static_cast<char*>(stack) + stack_bytes, CLONE_VM | CLONE_VFORK | CLONE_FILES, &task);
     if (child < 0) task.error = errno;
-    while (child > 0 && waitpid(child, nullptr, __WALL) < 0 && errno == EINTR) {
-    }
+    helper = std::max<pid_t>(child, 0);
   }
   munmap(stack, stack_bytes);
   if (task.descriptor >= 0) return moved_up(task.descriptor);
@@ -138,7 +138,7 @@ WindowFile make_window_file(HugeKind best, const SystemsHugePages& system) {
   for (file.kind = best;; file.kind = static_cast<HugeKind>(static_cast<int>(file.kind) + 1)) {
     std::string reason = lacks(file.kind, system);
     if (reason.empty() && file.kind == HugeKind::mount) {
-      file.descriptor = make_file_of_mount(reason);
+      file.descriptor = make_file_of_mount(file.helper, reason);
       if (file.descriptor >= 0) return file;
     }
     if (reason.empty()) break;
@@ -146,6 +146,13 @@ WindowFile make_window_file(HugeKind best, const SystemsHugePages& system) {
   }
   file.descriptor = make_memfd();
   return file;
+}
+
+bool has_ended(pid_t helper, bool wait) noexcept {
+  pid_t waited = 0;
+  do waited = waitpid(helper, nullptr, __WCLONE | (wait ? 0 : WNOHANG));
+  while (waited < 0 && errno == EINTR);
+  return waited != 0;  // of the program's children none is taken: those tell by a signal that they end
 }
 
 }  // namespace tutti::memory

@@ -219,6 +219,22 @@ std::string contents(const char* path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+/// Children that have ended or not, the program's own and others; they stay.
+bool has_children() {
+  siginfo_t of{};
+  return waitid(P_ALL, 0, &of, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0;
+}
+
+/// The child that makes a window's file ends by itself, and is taken from the list of processes when the window grows or
+/// is asked for.
+bool comes_to_have_no_children(const Window& window) {
+  for (int tries = 0; has_children() && tries < 1000; ++tries) {
+    usleep(10'000);
+    if (window.descriptor() < 0) return false;
+  }
+  return !has_children();
+}
+
 TEST(HugePages, NoProcessMountOrDescriptorIsLeft) {
   EXPECT_TRUE(in_child([] {
     const std::string mounts = contents("/proc/self/mountinfo");
@@ -226,10 +242,16 @@ TEST(HugePages, NoProcessMountOrDescriptorIsLeft) {
     close(lowest);
     const auto window = window_of(HugeKind::mount, 64 * mebibyte);
     const int next = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    int status = 0;
-    const bool no_child = waitpid(-1, &status, __WALL | WNOHANG) < 0 && errno == ECHILD;
-    return window && no_child && next == lowest && prctl(PR_GET_DUMPABLE) == 1 &&
-           contents("/proc/self/mountinfo") == mounts;
+    const bool none_to_wait_for = wait(nullptr) < 0 && errno == ECHILD;
+    return window && none_to_wait_for && comes_to_have_no_children(*window) && next == lowest &&
+           prctl(PR_GET_DUMPABLE) == 1 && contents("/proc/self/mountinfo") == mounts;
+  }));
+}
+
+TEST(HugePages, AWindowThatIsGoneHasLeftNoChild) {
+  EXPECT_TRUE(in_child([] {
+    window_of(HugeKind::mount, 64 * mebibyte);
+    return !has_children();
   }));
 }
 
