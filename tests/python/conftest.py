@@ -66,12 +66,13 @@ def kit(tmp_path_factory: pytest.TempPathFactory) -> Kit:
 
 @pytest.fixture(scope="session")
 def apps(kit: Kit) -> Dict[str, Path]:
-    """Programs: openmpi, mpich, abi, cray, indirect, rpath, plain, static_mpi, static, profiled, openmpi1,
-    fortran_openmpi, fortran_mpich."""
+    """Programs: openmpi, mpich, mpich_debian, abi, cray, indirect, rpath, plain, static_mpi, static, profiled,
+    openmpi1, fortran_openmpi, fortran_mpich."""
     built = {}
     for name, library in (
         ("openmpi", "libmpi.so.40"),
         ("mpich", "libmpi.so.12"),
+        ("mpich_debian", "libmpich.so.12"),
         ("abi", "libmpi_abi.so.1"),
         ("cray", "libmpi_gnu_123.so.12"),
         ("openmpi1", "libmpi.so.20"),

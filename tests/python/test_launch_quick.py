@@ -93,7 +93,7 @@ OF_OPENMPI = [
 
 @pytest.mark.parametrize("line", [*LINES, *OF_HYDRA])
 @pytest.mark.parametrize("launcher", ["hydra", "intel"])
-@pytest.mark.parametrize("app", ["mpich", "abi", "indirect", "rpath", "fortran_mpich"])
+@pytest.mark.parametrize("app", ["mpich", "mpich_debian", "abi", "indirect", "rpath", "fortran_mpich"])
 def test_hydra_gets_the_words_that_python_would_give_it(started, shown, apps, preload, launcher, line, app):
     words = [shown[launcher], *[str(apps[app]) if word == "APP" else word for word in line.split()]]
     environment = {"TUTTI_WAIT": "spin", "TUTTI_CHUNK": "1M"}

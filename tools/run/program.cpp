@@ -58,9 +58,12 @@ bool looks_like_sanitizer(std::string_view stem) {
 std::optional<Abi> abi_of(std::string_view stem, std::string_view version) {
   if (stem == "libmpi_abi" && version == "1") return Abi::standard;
   if (stem == "libmpi" && version == "40") return Abi::openmpi;
-  if ((stem == "libmpi_mpifh" || stem == "libmpi_usempif08" || stem == "libmpi_usempi_ignore_tkr") && version == "40")
+  if ((stem == "libmpi_mpifh" || stem == "libmpi_usempif08" || stem == "libmpi_usempi_ignore_tkr" ||
+       stem == "libmpi_cxx") &&
+      version == "40")
     return Abi::openmpi;
   if ((stem == "libmpi" || stem == "libmpifort" || stem == "libmpicxx") && version == "12") return Abi::mpich;
+  if ((stem == "libmpich" || stem == "libmpichfort" || stem == "libmpichcxx") && version == "12") return Abi::mpich;
   return std::nullopt;
 }
 
