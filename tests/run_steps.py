@@ -84,6 +84,11 @@ _TOLD = re.compile(r"^(FAIL|FAILED) |: Failure$|\[  FAILED  \]|(ERROR|WARNING): 
 _NEXT_TEST = re.compile(r"^(PASS|RUN|ok) |\[ RUN      \]|\[       OK \]")
 
 
+def why_nothing_ran(output: str) -> List[str]:
+    """The last words of a step that has passed and failed nothing: what is missing here."""
+    return output.splitlines()[-4:-1]
+
+
 def what_failed(output: str) -> List[str]:
     """The lines of a failed step that tell what failed, each with what follows it; the last ones if there is none."""
     told: List[str] = []
@@ -217,12 +222,7 @@ def compile_all(preset: str) -> str:
     return f"ninja -C build/{preset} -j {PROCESSORS}"
 
 
-#: Those that ./dev setup --architectures has brought what it takes for.
-OTHER_PROCESSORS = [
-    processor
-    for processor in ("aarch64", "ppc64le")
-    if (ROOT / ".deps" / "architectures" / processor / "stamp").exists()
-]
+OTHER_PROCESSORS = ("aarch64", "ppc64le")
 #: There after ./dev setup --pages.
 BROWSER = shutil.which("chromium-headless-shell") or shutil.which("chromium")
 #: Python tests of commands that measure the machine, and have seconds for it.
@@ -281,6 +281,22 @@ def build_then_test_mpi(preset: str) -> List[str]:
 def host_names() -> List[str]:
     """The MPIs to test with: all that are installed."""
     return [host.name for host in all_hosts()]
+
+
+def for_processor(processor: str) -> List[Step]:
+    """What is built and emulated for another processor than this machine's."""
+    run = ["tests/architectures/run", processor]
+    if not (ROOT / ".deps" / "architectures" / processor / "stamp").exists():
+        # It says what is missing, and passes nothing.
+        return [Step(f"{processor}, emulated", run, 600, lane=BEHIND)]
+    build = ["bash", "-euc", f"{configure(processor)}; exec {compile_all(processor)}"]
+    found = [Step(f"{processor} build", build, 2 * 3600.0, lane=BEHIND)]
+    for part in ("core", "preload", "mpi", "mpi4py"):
+        command = [*run, "--only", f"{part}:"]
+        found.append(Step(f"{processor} {part}, emulated", command, 4 * 3600.0, lane=BEHIND))
+    command = ["tests/install/run", processor]
+    found.append(Step(f"{processor} wheel in an empty root, emulated", command, 3600, lane=BEHIND))
+    return found
 
 
 def steps(full: bool) -> List[Step]:
@@ -350,13 +366,7 @@ def steps(full: bool) -> List[Step]:
     for host in hosts if full and os.environ.get("TUTTI_TEST_SUITES") else []:
         found.append(Step(f"suites of others, {host}", ["tests/suites/run", "--host", host], 7200))
     for processor in OTHER_PROCESSORS if full else ():
-        command = ["bash", "-euc", f"{configure(processor)}; exec {compile_all(processor)}"]
-        found.append(Step(f"{processor} build", command, 2 * 3600.0, lane=BEHIND))
-        for part in ("core", "preload", "mpi", "mpi4py"):
-            command = ["tests/architectures/run", processor, "--only", f"{part}:"]
-            found.append(Step(f"{processor} {part}, emulated", command, 4 * 3600.0, lane=BEHIND))
-        command = ["tests/install/run", processor]
-        found.append(Step(f"{processor} wheel in an empty root, emulated", command, 3600, lane=BEHIND))
+        found += for_processor(processor)
     if full:
         # Where ./dev setup --slurm --containers was not run they say so, and pass nothing.
         found.append(Step("slurm", ["tests/slurm/run"], 3600))
@@ -417,8 +427,10 @@ def main(arguments: Optional[List[str]] = None) -> int:
             durations.append((outcome.seconds, outcome.processor_seconds, step.name))
             line = f"{step.name:<24}{outcome.passed:6d} passed {outcome.failed:4d} failed {outcome.seconds:7.1f} s"
             print(line, flush=True)
-            if outcome.failed:
-                print("".join(f"    | {line}\n" for line in what_failed(outcome.output)), end="", flush=True)
+            told = what_failed(outcome.output) if outcome.failed else []
+            if not outcome.passed and not outcome.failed:
+                told = why_nothing_ran(outcome.output)
+            print("".join(f"    | {line}\n" for line in told), end="", flush=True)
 
     lanes = [Lane([step for step in chosen if step.lane == lane], report) for lane in (FRONT, BESIDE, BEHIND)]
     try:

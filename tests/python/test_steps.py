@@ -135,6 +135,24 @@ def test_of_a_failed_step_the_failures_are_told():
     assert run_steps.what_failed("a\nb") == ["a", "b"]
 
 
+def test_what_is_missing_is_told_where_nothing_ran(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(run_steps, "LOGS", tmp_path)
+    monkeypatch.setattr(run_steps, "ROOT", tmp_path)
+    runner = tmp_path / "tests" / "architectures" / "run"
+    runner.parent.mkdir(parents=True)
+    runner.write_text("#!/bin/sh\necho not emulated: no Debian for $1\necho 0 passed, 0 failed\n")
+    runner.chmod(0o755)
+    found = run_steps.for_processor("aarch64")
+    assert [step.name for step in found] == ["aarch64, emulated"]
+    monkeypatch.setattr(run_steps, "steps", lambda full: found)
+    assert run_steps.main([]) == 0
+    assert "    | not emulated: no Debian for aarch64\n" in capsys.readouterr().out
+    stamp = tmp_path / ".deps" / "architectures" / "aarch64" / "stamp"
+    stamp.parent.mkdir(parents=True)
+    stamp.touch()
+    assert run_steps.for_processor("aarch64")[0].name == "aarch64 build"
+
+
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_lane_that_breaks_off_is_no_success(lane, monkeypatch):
     monkeypatch.setattr(run_steps, "steps", lambda full: [shell("first", "true"), shell("second", "true")])
