@@ -2,6 +2,7 @@
 
 import contextlib
 import sys
+import threading
 import time
 from typing import Callable, Iterator, List
 
@@ -14,11 +15,12 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.text import Text
+
+from tutti.lines import LEAST_WIDTH, fitted
 
 #: Columns of a pipe or a file, where nobody says how many there are.
 WIDTH = 140
-#: Tables in fewer columns are a character wide.
-LEAST_WIDTH = 40
 #: Of progress, where there is no terminal.
 SECONDS_BETWEEN_LINES = 15.0
 
@@ -29,6 +31,32 @@ def for_output() -> Console:
         return Console(width=WIDTH)
     console = Console()
     return console if console.width >= LEAST_WIDTH else Console(width=LEAST_WIDTH)
+
+
+def show_line(console: Console, text: str, style: str = "") -> None:
+    """Sentences beside tables. In them paths stay whole."""
+    width = console.width if console.is_terminal else None
+    console.print(Text(fitted(text, width), style=style), soft_wrap=True)
+
+
+@contextlib.contextmanager
+def busy(title: str) -> Iterator[Callable[[str], None]]:
+    """On a terminal says what is being done while the block runs, if that takes a second and more. Told of another
+    title, says that."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda title: None
+        return
+    status = console.status(title)
+    late = threading.Timer(1.0, status.start)
+    late.daemon = True
+    late.start()
+    try:
+        yield status.update
+    finally:
+        late.cancel()
+        late.join()
+        status.stop()
 
 
 @contextlib.contextmanager

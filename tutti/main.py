@@ -10,6 +10,7 @@ import os
 import sys
 
 from tutti.errors import INTERRUPTED, MISTAKE, UserError
+from tutti.lines import say, tell
 from tutti.places import is_checkout
 
 TYPE_CHECKING = False
@@ -28,15 +29,6 @@ def _take_signals() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, stop)
-
-
-def _say(text: str) -> None:
-    """One line on standard error. Never fails: there is nobody left to tell."""
-    line = " ".join(part.strip() for part in text.splitlines())
-    try:
-        print(f"tutti: {line}", file=sys.stderr)
-    except (OSError, ValueError):
-        return
 
 
 def _give_up_output() -> None:
@@ -85,7 +77,7 @@ def _run(words: List[str]) -> int:
     if not words:
         from tutti.welcome import welcome
 
-        print(welcome())
+        tell(welcome())
         return 0
     command: Any = typer.main.get_command(app)
     try:
@@ -129,21 +121,21 @@ def main(words: Optional[List[str]] = None) -> None:
             _take_signals()
             status = _run(words)
     except UserError as error:
-        _say(str(error))
+        say(str(error))
         status = MISTAKE
     except ModuleNotFoundError as error:
         how = "run ./dev setup" if is_checkout() else f"pip install {error.name}"
-        _say(f"the Python package {error.name} is missing; {how}")
+        say(f"the Python package {error.name} is missing; {how}")
         status = MISTAKE
     except KeyboardInterrupt:
-        _say("interrupted")
+        say("interrupted")
         status = INTERRUPTED
     except BrokenPipeError:  # whoever read it has seen enough
         _give_up_output()
         status = 1
     except OSError as error:
         where = error.filename or "standard output"
-        _say(f"{where} cannot be used: {error.strerror or error}")
+        say(f"{where} cannot be used: {error.strerror or error}")
         _give_up_output()
         status = MISTAKE
     sys.exit(status)

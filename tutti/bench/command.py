@@ -3,7 +3,6 @@
 import json
 import math
 import os
-import sys
 from pathlib import Path
 from typing import List, Optional
 
@@ -13,6 +12,7 @@ from tutti import files, places
 from tutti.console import for_output, progress_bar
 from tutti.errors import UserError
 from tutti.launch.hosts import Host, host_of_mpirun, how_to_get_one, installed_hosts
+from tutti.lines import say
 
 #: A benchmark of more ranks measures the scheduler, if the machine survives it.
 RANKS_PER_CORE_MAX = 64
@@ -179,7 +179,7 @@ def bench(
     pairs = [*(settings or []), *([f"ALGORITHM={algorithm}"] if algorithm else [])]
     variables, warnings = parse_settings(pairs, setting_names())
     for line in warnings:
-        print(f"tutti: warning: {line}", file=sys.stderr)
+        say(f"warning: {line}")
     if words:
         check_algorithms(words, hosts[0], collectives, rank_counts[0])
     options = BenchOptions(
@@ -229,7 +229,7 @@ def bench(
         if plot:
             files.draw(plot, reports.draw)
     for failure in failures:
-        print(f"tutti: {failure}", file=sys.stderr)
+        say(failure)
     raise typer.Exit(1 if failures or any(not cell.get("checked") for cell in cells) else 0)
 
 

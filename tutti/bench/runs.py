@@ -20,6 +20,7 @@ from tutti.bench.words import AlgorithmWords, catalogue, library_names
 from tutti.errors import UserError
 from tutti.launch.hosts import Host
 from tutti.launch.plan import make_certain_plan
+from tutti.lines import say
 
 #: Version of the JSON file's layout.
 SCHEMA = 2
@@ -292,7 +293,7 @@ def measure(
             cells += _measure(run, options, advance)
         except UserError as error:
             if run.knob.variables:  # not every MPI can do all that it lists
-                print(f"tutti: left out: {error}", file=sys.stderr)
+                say(f"left out: {error}")
             else:
                 failed(str(error))
         done += run.weight

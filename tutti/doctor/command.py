@@ -1,13 +1,11 @@
 """The options of `tutti doctor`."""
 
 import json
-from contextlib import nullcontext
 from typing import List, Optional
 
 import typer
-from rich.console import Console
 
-from tutti.console import for_output
+from tutti.console import busy, for_output
 
 EPILOG = """Examples:
 
@@ -42,12 +40,10 @@ def doctor(
 
     machine = Machine(asked_ranks=ranks)
     checks: List[Check] = []
-    errors = Console(stderr=True)
-    with errors.status("looking") if errors.is_terminal else nullcontext() as status:
+    with busy("looking") as doing:
         for check in examine(machine, tuple(host or ())):
             checks.append(check)
-            if status:
-                status.update(f"{check.title}: {check.status}")
+            doing(f"{check.title}: {check.status}")
     if as_json:
         print(json.dumps(document(machine, checks), indent=1))
     else:

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from tutti.console import show_line
 from tutti.sizes import human_bytes, rounded, words_of_seconds
 
 #: Of the MPI's own collectives.
@@ -169,7 +170,7 @@ def show(told: Dict[str, Any], console: Console) -> None:
     else:
         _show_candidates(told, console)
     for line in _sources(told):
-        console.print(Text(line, style="dim"), soft_wrap=True)  # paths stay whole
+        show_line(console, line, "dim")
 
 
 def _outside_words(ways: Optional[Dict[str, Optional[float]]]) -> List[str]:

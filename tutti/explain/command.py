@@ -1,14 +1,14 @@
 """The options of `tutti explain`."""
 
-import sys
 from pathlib import Path
 from typing import Optional
 
 import typer
 
 from tutti import places
-from tutti.console import for_output
+from tutti.console import busy, for_output
 from tutti.errors import UserError
+from tutti.lines import say
 
 EPILOG = """Examples:
 
@@ -112,11 +112,13 @@ def explain(
             machine=machine,
         )
     )
-    told = ask(tool, question)
+    with busy("asking the library"):
+        told = ask(tool, question)
     if simulate:
-        add_times(told, question)
+        with busy("simulating"):
+            add_times(told, question)
     for line in told["warnings"]:
-        print(f"tutti: {line}", file=sys.stderr)
+        say(line)
     if as_json:
         print(as_json_text(told))
     else:

@@ -4,7 +4,7 @@ import json
 
 import typer
 
-from tutti.console import for_output
+from tutti.console import busy, for_output
 
 EPILOG = """Examples:
 
@@ -22,7 +22,8 @@ def info(as_json: bool = typer.Option(False, "--json", help="As JSON.")) -> None
     """What is built and found here, every algorithm, every setting and where its value comes from."""
     from tutti.info.facts import collect, show
 
-    facts = collect()
+    with busy("looking"):
+        facts = collect()
     if as_json:
         print(json.dumps(facts, indent=1))
     else:

@@ -11,6 +11,7 @@ import sys
 
 from tutti import places
 from tutti.errors import UserError
+from tutti.lines import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # `tutti run` waits for every import
@@ -120,7 +121,7 @@ def carry_out(options: Options) -> None:
     exact = options.verbose or options.as_json
     plan = make_plan(options.words, options.library, values, os.environ, exact)
     for line in [*warnings, *plan.warnings]:
-        print(f"tutti: warning: {line}", file=sys.stderr)
+        say(f"warning: {line}")
     if options.verbose:
         for line in [*plan.notes, f"command: {plan.command()}"]:
             print(f"tutti: {line}", file=sys.stderr)

@@ -4,7 +4,6 @@ into the file of `tutti probe`."""
 import json
 import os
 import shlex
-import sys
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -14,6 +13,7 @@ from tutti.children import child
 from tutti.console import progress_bar
 from tutti.errors import INTERRUPTED, UserError
 from tutti.launch.hosts import Host, host_of_mpirun, installed_hosts
+from tutti.lines import say, tell
 from tutti.probe import measurement, network
 from tutti.probe.fitting import Line
 
@@ -97,7 +97,7 @@ def carry_out(words: List[str], host_name: str, output: Optional[Path], seconds:
         print(json.dumps(section, indent=1))
         return 0
     for line in [*network.summary(section), f"written: {path}"]:
-        print(line)
+        tell(line)
     return 0
 
 
@@ -106,5 +106,5 @@ def run(words: List[str], host: str, output: Optional[Path], seconds: float, as_
     try:
         return carry_out(words, host, output, seconds, as_json)
     except KeyboardInterrupt:
-        print("tutti: stopped; no file was changed", file=sys.stderr)
+        say("stopped; no file was changed")
         return INTERRUPTED

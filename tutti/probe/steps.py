@@ -1,7 +1,6 @@
 """`tutti probe` as it is typed: the order of things, what is shown, the exit status."""
 
 import json
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional
@@ -11,6 +10,7 @@ from tutti.bench import choice
 from tutti.console import progress_bar
 from tutti.errors import INTERRUPTED, UserError
 from tutti.launch.hosts import Host, host_of_mpirun, how_to_get_one, installed_hosts
+from tutti.lines import say, tell
 from tutti.probe import measurement, predictions
 from tutti.probe.sentences import summary
 
@@ -101,7 +101,7 @@ def carry_out(options: ProbeOptions) -> int:
         document.update(measurement.network_of(path) if path else {})
         useless = measurement.why_useless(document, fitted, measured.main_failure)
         if useless:
-            print(f"tutti: {path} is not written: {useless}", file=sys.stderr)
+            say(f"{path} is not written: {useless}")
             return MISSED
     if path and not (options.source and path == options.source):
         files.write(path, json.dumps(document, indent=1) + "\n")
@@ -152,14 +152,14 @@ def _show(
     validation: Optional[Dict[str, Any]],
 ) -> None:
     for sentence in _sentences(document, options):
-        print(sentence)
+        tell(sentence)
     for sentence in validation["words"] if validation else []:
-        print(sentence)
+        tell(sentence)
     if path:
-        print(f"written: {path}")
+        tell(f"written: {path}")
     if options.plot:
         pictures = [options.plot, *([_predicted_file(options.plot)] if validation else [])]
-        print(f"drawn: {', '.join(str(each) for each in pictures)}")
+        tell(f"drawn: {', '.join(str(each) for each in pictures)}")
 
 
 def run(options: ProbeOptions) -> int:
@@ -167,5 +167,5 @@ def run(options: ProbeOptions) -> int:
     try:
         return carry_out(options)
     except KeyboardInterrupt:
-        print("tutti: stopped; no file was changed", file=sys.stderr)
+        say("stopped; no file was changed")
         return INTERRUPTED

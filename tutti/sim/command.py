@@ -7,7 +7,7 @@ from typing import Optional
 import typer
 
 from tutti import files
-from tutti.console import for_output
+from tutti.console import busy, for_output
 from tutti.errors import UserError
 
 EPILOG = """Examples:
@@ -79,7 +79,8 @@ def sim(
         collective, sizes, ranks, nodes, mapping, root, mechanism, algorithms, flat, hierarchy, meets
     )
     given = known.find(machine) if machine else known.described(topology, probe)
-    told = ask(question, given, with_spans=trace is not None or plot is not None)
+    with busy(f"simulating {collective}"):
+        told = ask(question, given, with_spans=trace is not None or plot is not None)
     spans = told.pop("trace", [])
     if as_json:
         answer.print_json(told, sys.stdout)
@@ -88,4 +89,5 @@ def sim(
     if trace is not None:
         files.write(trace, timeline.as_events(spans))
     if plot is not None:
-        files.draw(plot, lambda path: timeline.draw(spans, path))
+        with busy("drawing"):
+            files.draw(plot, lambda path: timeline.draw(spans, path))

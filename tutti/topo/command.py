@@ -7,7 +7,7 @@ from typing import Any, Dict, Optional
 import typer
 
 from tutti import files, places
-from tutti.console import for_output
+from tutti.console import busy, for_output
 from tutti.errors import UserError
 
 EPILOG = """Examples:
@@ -91,8 +91,11 @@ def carry_out(
     for path in (svg, png, None if to_output else json_file):
         if path is not None:
             files.check_output(path)
-    topology, hierarchy, taken = settings_here(tool, topology, hierarchy)
-    description = describe(tool, topology, hierarchy, ranks, root, mapping, message_sizes(messages, mapping))
+    with busy("asking the library"):
+        topology, hierarchy, taken = settings_here(tool, topology, hierarchy)
+        description = describe(
+            tool, topology, hierarchy, ranks, root, mapping, message_sizes(messages, mapping)
+        )
     text = json.dumps(description, indent=1)
     if to_output:
         print(text)
@@ -113,4 +116,5 @@ def _draw(description: Dict[str, Any], path: Path, kind: str) -> None:
 
         draw(description, path, kind)
 
-    files.draw(path, picture)
+    with busy("drawing"):
+        files.draw(path, picture)

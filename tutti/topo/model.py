@@ -7,12 +7,12 @@ a run with the same settings would do.
 import json
 import os
 import subprocess
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Dict, List, Sequence, Tuple
 
 from tutti.errors import UserError
+from tutti.lines import say
 
 
 @dataclass
@@ -93,7 +93,7 @@ def _usable(tool: Path, variable: str, option: str, otherwise: str) -> str:
         try:
             describe(tool, **{option: value}, ranks=1)
         except UserError as problem:
-            print(f"tutti: {variable}={value}: {problem}; {otherwise}", file=sys.stderr)
+            say(f"{variable}={value}: {problem}; {otherwise}")
             return ""
     return value
 

@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
+from tutti.console import show_line
 from tutti.topo.model import (
     Box,
     highest_led,
@@ -58,7 +59,7 @@ def show(description: Dict[str, Any], console: Console) -> None:
 def show_taken(taken: Sequence[str], console: Console) -> None:
     """The settings of the environment that count."""
     if taken:
-        console.print(Text(f"from the environment: {', '.join(taken)}", style="dim"), soft_wrap=True)
+        show_line(console, f"from the environment: {', '.join(taken)}", "dim")
 
 
 def _style_of(rank: int, led: Dict[int, int], root: int) -> str:

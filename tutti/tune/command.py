@@ -2,7 +2,6 @@
 
 import json
 import math
-import sys
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -11,9 +10,10 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from tutti.console import for_output, progress_bar
+from tutti.console import for_output, progress_bar, show_line
 from tutti.errors import INTERRUPTED, UserError
 from tutti.launch.hosts import Host
+from tutti.lines import say
 from tutti.sizes import human_bytes
 
 EPILOG = """Examples:
@@ -189,7 +189,7 @@ def _options(
     low, high = parse_sizes(sizes)
     variables, warnings = parse_settings(settings or [], setting_names())
     for line in warnings:
-        print(f"tutti: warning: {line}", file=sys.stderr)
+        say(f"warning: {line}")
     return TuneOptions(host, tunable(collectives), counts, low, high, minutes, within, variables)
 
 
@@ -219,23 +219,20 @@ def _measure(options: "Any", output: Optional[Path], resume: bool, as_json: bool
     if resume and not state.exists():
         raise UserError(f"--resume: there is nothing to go on with ('{state}' is not there)")
     if state.exists() and not resume:
-        print(
-            f"tutti: what an earlier tuning left in '{state}' is replaced; --resume would go on",
-            file=sys.stderr,
-        )
+        say(f"what an earlier tuning left in '{state}' is replaced; --resume would go on")
     with progress_bar() as progress:
         outcome = run_tuning(options, output, state, resume, progress, failures.append)
     for failure in failures:
-        print(f"tutti: {failure}", file=sys.stderr)
+        say(failure)
     for wrong in outcome.wrong:
-        print(f"tutti: wrong result: {wrong}; it is left out", file=sys.stderr)
+        say(f"wrong result: {wrong}; it is left out")
     if as_json:
         print(json.dumps(_json(outcome, failures), indent=1))
     else:
         show(outcome, output, console)
     if not outcome.complete:
         why = "stopped" if outcome.interrupted else "not everything could be measured"
-        print(f"tutti: {why}; what was measured is in the table; --resume goes on", file=sys.stderr)
+        say(f"{why}; what was measured is in the table; --resume goes on")
     return (
         INTERRUPTED if outcome.interrupted else 1 if failures or outcome.wrong or not outcome.complete else 0
     )
@@ -288,4 +285,4 @@ def show(outcome: "Any", output: Optional[Path], console: Console) -> None:
         highlight=False,
     )
     use = f"; TUTTI_TABLE={outcome.path} has the library use it" if output else "; the library finds it there"
-    console.print(f"Written: {outcome.path}{use}", markup=False, highlight=False, soft_wrap=True)
+    show_line(console, f"Written: {outcome.path}{use}")

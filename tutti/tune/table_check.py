@@ -9,6 +9,7 @@ from typing import Any, Dict, List, Optional, Tuple
 from rich.console import Console
 
 from tutti import places
+from tutti.console import show_line
 from tutti.errors import UserError
 from tutti.launch.library import find_tool
 from tutti.sizes import human_bytes
@@ -70,7 +71,7 @@ def check(path: Path, topology: str, as_json: bool, console: Console) -> int:
         f"all of it can be used{where}" if status == 0 else "the model chooses where the table cannot be used"
     )
     for line in lines:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        show_line(console, line)
     return status
 
 
@@ -195,5 +196,5 @@ def diff(first: Path, second: Path, as_json: bool, console: Console) -> int:
     lines += [f"left out of {path}: {line}" for path, some in left_out.items() for line in some]
     lines += [_words(change) for change in found] or ["both tables choose alike"]
     for line in lines:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        show_line(console, line)
     return 1 if found else 0
