@@ -181,6 +181,20 @@ def test_the_median_of_several_files_counts_between_the_bounds_of_all():
     assert speed.verdict == "even"
 
 
+def test_near_and_far_cores_are_two_unless_the_other_report_has_but_one():
+    both = compared.speeds_of([bench({"ratio": 2.0, "cores": "near"}, {"ratio": 1.0, "cores": "far"})])
+    one = compared.speeds_of([bench({"ratio": 0.5})])
+    assert [key.unusual for key in both] == [["near cores"], ["far cores"]]
+    assert [(key.cores, new.ratio, old.ratio) for key, new, old in compared.in_both(both, both)] == [
+        ("near", 2.0, 2.0),
+        ("far", 1.0, 1.0),
+    ]
+    ((key, new, old),) = compared.in_both(one, both)
+    assert (key.cores, new.ratio, old.ratio, old.low < 1, old.high > 2) == ("", 0.5, 1.5, True, True)
+    ((change, *_),) = compared.changes([(key, new, old)])
+    assert change == pytest.approx(1 / 3)
+
+
 def test_repeats_widen_the_bounds():
     (speed,) = compared.speeds_of(
         [bench({"ratio": 1.5, "spread_pct": 1, "ratios": [0.9, 1.5, 1.6]})]

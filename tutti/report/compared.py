@@ -1,7 +1,7 @@
 """What differs by more than it scatters: Tutti from the MPI, and one report from another."""
 
 import statistics
-from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Sequence, Tuple
 
 from tutti.bench.runs import Cell, key_of
 from tutti.report.sources import Source, blamed, of_kind
@@ -17,6 +17,8 @@ class Key(NamedTuple):
     collective: str
     bytes: int
     buffers: str
+    #: near or far, where the machine was in both states (tutti bench).
+    cores: str
     asked: str
     mechanism: str
 
@@ -24,7 +26,13 @@ class Key(NamedTuple):
     def unusual(self) -> List[str]:
         """What is worth a word."""
         words = [] if self.form in ("blocking", "messages") else [self.form]
-        return words + ([] if self.buffers == "window" else [f"{self.buffers} buffers"])
+        words += [] if self.buffers == "window" else [f"{self.buffers} buffers"]
+        return words + ([f"{self.cores} cores"] if self.cores else [])
+
+    @property
+    def wherever(self) -> "Key":
+        """Without a word on the cores."""
+        return self._replace(cores="")
 
 
 class Speed(NamedTuple):
@@ -59,25 +67,32 @@ def titles_of(sources: Sequence[Source]) -> Dict[str, str]:
     return {str(host["name"]): str(host["title"]) for host in hosts}
 
 
+def _together(speeds: Iterable[Tuple[Key, Speed]]) -> Dict[Key, Speed]:
+    """Of several for one key the median, between the bounds of all."""
+    groups: Dict[Key, List[Speed]] = {}
+    for key, speed in speeds:
+        groups.setdefault(key, []).append(speed)
+    found = {}
+    for key, some in groups.items():
+        some.sort(key=lambda speed: speed.ratio)
+        low, high = min(speed.low for speed in some), max(speed.high for speed in some)
+        middle = statistics.median(speed.ratio for speed in some)
+        found[key] = Speed(middle, low, high, some[(len(some) - 1) // 2].cell)
+    return found
+
+
 def speeds_of(sources: Sequence[Source]) -> Dict[Key, Speed]:
-    """Each cell of the benchmarks. Where one was measured several times, or with cores near and far, the median of
-    these, between the bounds of all."""
-    groups: Dict[Key, List[Cell]] = {}
+    """Each cell of the benchmarks."""
+    speeds = []
     for source in of_kind(sources, "bench"):
         form = str(source.value["options"].get("form", "blocking"))
         for cell in source.value["cells"]:
-            host, ranks, collective, size, buffers, _, asked, mechanism = key_of(cell)
             if cell["ratio"] > 0:
-                key = Key(form, host, ranks, collective, size, buffers, asked, mechanism)
                 with blamed(source):
-                    groups.setdefault(key, []).append({**cell, "bounds": _bounds(cell)})
-    speeds = {}
-    for key, cells in groups.items():
-        cells.sort(key=lambda cell: float(cell["ratio"]))
-        middle = statistics.median(float(cell["ratio"]) for cell in cells)
-        low, high = min(cell["bounds"][0] for cell in cells), max(cell["bounds"][1] for cell in cells)
-        speeds[key] = Speed(middle, low, high, cells[(len(cells) - 1) // 2])
-    return speeds
+                    speeds.append(
+                        (Key(form, *key_of(cell)), Speed(float(cell["ratio"]), *_bounds(cell), cell))
+                    )
+    return _together(speeds)
 
 
 def own_choices(speeds: Dict[Key, Speed]) -> Dict[Key, Speed]:
@@ -85,15 +100,26 @@ def own_choices(speeds: Dict[Key, Speed]) -> Dict[Key, Speed]:
     return {key: speed for key, speed in speeds.items() if key.asked in ("", "auto") and not key.mechanism}
 
 
-def changes(now: Dict[Key, Speed], before: Dict[Key, Speed]) -> List[Tuple[float, Key, Speed, Speed]]:
+def in_both(now: Dict[Key, Speed], before: Dict[Key, Speed]) -> List[Tuple[Key, Speed, Speed]]:
+    """What was measured now and before. Where one has cores that were near and far, and the other has not, what it has
+    of both is taken together."""
+    pairs = [(key, now[key], before[key]) for key in now if key in before]
+    alike = {key.wherever for key, _, _ in pairs}
+    new, old = (_together((key.wherever, speed) for key, speed in some.items()) for some in (now, before))
+    return pairs + [(key, new[key], old[key]) for key in new if key in old and key not in alike]
+
+
+def changes(
+    pairs: Sequence[Tuple[Key, Speed, Speed]],
+) -> List[Tuple[float, Key, Speed, Speed]]:
     """(how many times as fast as before, key, now, before) of what has changed beyond the spread of both, the worst
     first. Both are speeds over the MPI in the same run, so that another state of the machine counts less."""
     found = [
-        (now[key].ratio / before[key].ratio, key, now[key], before[key])
-        for key in now
-        if key in before and (now[key].high < before[key].low or now[key].low > before[key].high)
+        (new.ratio / old.ratio, key, new, old)
+        for key, new, old in pairs
+        if new.high < old.low or new.low > old.high
     ]
-    return sorted(found, key=lambda change: (change[0], change[1]))
+    return sorted(found, key=lambda change: change[:2])
 
 
 class Parameter(NamedTuple):

@@ -7,6 +7,7 @@ from tutti.report.compared import (
     Key,
     Speed,
     changes,
+    in_both,
     own_choices,
     parameter_changes,
     speeds_of,
@@ -36,14 +37,14 @@ def regressions(page: Page, sources: Sequence[Source], against: Sequence[Source]
 
 def _since_before(page: Page, now: Speeds, before: Speeds, titles: Dict[str, str]) -> None:
     page.heading("Since before")
-    both = len(now.keys() & before.keys())
+    both = in_both(now, before)
     if not both:
         page.text("There is no benchmark cell that is in both.")
         return
-    found = changes(now, before)
+    found = changes(both)
     worse = sum(change < 1 for change, *_ in found)
     page.text(
-        f"Of {plural(both, 'cell')} in both, {worse} {'is' if worse == 1 else 'are'} slower than before and "
+        f"Of {plural(len(both), 'cell')} in both, {worse} {'is' if worse == 1 else 'are'} slower than before and "
         f"{len(found) - worse} faster, by more than both scatter. Compared is how many times as fast as the MPI Tutti "
         "was in the same run. The worst is first."
     )

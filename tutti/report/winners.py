@@ -30,7 +30,7 @@ def _grid(
         lines.append(f"<tr>{line}</tr>")
     body = "\n".join(lines)
     return (
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(caption)}"><table class="grid">\n'
+        f'<div class="scroll whole" role="region" tabindex="0" aria-label="{escape(caption)}"><table class="grid">\n'
         f"<caption>{marked(caption)}</caption>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{body}\n</tbody>"
         "</table></div>\n"
     )
@@ -107,6 +107,8 @@ def _ranks_of(entry: Dict[str, Any]) -> str:
 
 
 def _choice_at(entries: List[Dict[str, Any]], count: int) -> Square:
+    if all(entry["bytes"][1] == 0 for entry in entries):  # a barrier
+        count = 0
     here = [entry for entry in entries if entry["bytes"][0] <= count <= entry["bytes"][1]]
     if not here:
         return _NOBODY
