@@ -197,7 +197,7 @@ def test_what_was_not_measured_is_shipped_and_said():
 
 
 def test_the_file_has_what_its_schema_asks_for():
-    schema = json.loads((REPOSITORY / "docs" / "probe.schema.json").read_text(encoding="utf-8"))
+    schema = json.loads((REPOSITORY / "docs" / "schemas" / "probe.schema.json").read_text(encoding="utf-8"))
     document = made()
     assert set(schema["required"]) <= set(document)
     assert set(document) <= set(schema["properties"])
@@ -208,7 +208,7 @@ def test_the_file_has_what_its_schema_asks_for():
 
 @needs_predict
 def test_the_schema_names_every_parameter_of_the_library():
-    schema = json.loads((REPOSITORY / "docs" / "probe.schema.json").read_text(encoding="utf-8"))
+    schema = json.loads((REPOSITORY / "docs" / "schemas" / "probe.schema.json").read_text(encoding="utf-8"))
     model = measurement.shipped_model()
     named = schema["properties"]["model"]
     assert sorted([*named["required"], *named["properties"]]) == sorted(model)

@@ -3,6 +3,7 @@
 import copy
 import json
 import re
+import sys
 
 import jsonschema
 import pytest
@@ -11,15 +12,23 @@ from made_tables import entry, table
 from stub_bench import StubBench, options, tuned
 from test_probe import measurements
 
+from tutti.cli import parser
+from tutti.errors import UserError
+from tutti.launch.hosts import installed_hosts
 from tutti.launch.library import find_tool
 from tutti.probe import measurement, network
 from tutti.probe.fitting import fit
+from tutti.sim.question import program
+from tutti.tune.command import _json as as_printed
 from tutti.tune.setups import parse_setups
 from tutti.tune.table import with_others, write_json
 from tutti.tune.table_check import examine
 
-TABLE = json.loads((ROOT / "docs" / "table.schema.json").read_text(encoding="utf-8"))
-PROBE = json.loads((ROOT / "docs" / "probe.schema.json").read_text(encoding="utf-8"))
+SCHEMAS = {
+    path.name.partition(".")[0]: json.loads(path.read_text(encoding="utf-8"))
+    for path in sorted((ROOT / "docs" / "schemas").glob("*.json"))
+}
+TABLE, PROBE = SCHEMAS["table"], SCHEMAS["probe"]
 #: Files of the repository, by the schema that they name.
 FILES = {
     name: [
@@ -71,9 +80,9 @@ def made_probe(shipped=None):
 MADE = {"table": (TABLE, made_table), "probe": (PROBE, made_probe)}
 
 
-@pytest.mark.parametrize("schema", [TABLE, PROBE])
-def test_the_schemas_are_schemas(schema):
-    jsonschema.Draft202012Validator.check_schema(schema)
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_the_schemas_are_schemas(name):
+    jsonschema.Draft202012Validator.check_schema(SCHEMAS[name])
 
 
 @pytest.mark.parametrize("name", MADE)
@@ -181,3 +190,110 @@ def test_entries_that_the_library_refuses_are_none_to_the_schema(change):
 def test_other_schemas_are_refused():
     assert complaints(TABLE, {**made_table(), "schema": "tutti-table-2"})
     assert complaints(PROBE, {**made_probe(), "schema": "tutti-probe-2"})
+
+
+# --- what commands print ---------------------------------------------------------------------------------------------
+
+SHIPPED_TABLE = "bench/results/epyc-zen4-2-cores-2-ranks-table.json"
+SYNTHETIC = "package:2 numa:2 core:4 pu:1"
+BENCH = ["bench", "-n", "2", "--seconds", "0.02", "--max", "4", "--json", "-", "--host"]
+#: What is typed, by the schema of what is then printed.
+TYPED = {
+    "run": [["run", "--dry-run", "--json", "-s", "EAGER_MAX=4K", sys.executable]],
+    "topology": [
+        ["topo", "--json", "-"],
+        ["topo", "-t", SYNTHETIC, "--mapping", "shuffle:1", "--json", "-"],
+        ["topo", "-n", "5", "--mapping", "unbound", "--json", "-"],
+    ],
+    "choice": [
+        ["explain", "--json"],
+        ["explain", "bcast", "64K", "8", "--json"],
+        ["explain", "allgather", "64", "--nodes", "8x4", "--json"],
+        ["explain", "allreduce", "--table", SHIPPED_TABLE, "--host", "openmpi", "--json"],
+    ],
+    "simulation": [["sim", "bcast", "64", "-t", SYNTHETIC, "--json"]],
+    "study": [["study", "list", "--json"], ["study", "xhc-table-2", "--json"]],
+    "info": [["info", "--json"]],
+    "doctor": [["doctor", "--json"]],
+    "table-check": [
+        ["tune", "--check", SHIPPED_TABLE, "--json"],
+        ["tune", "--check", "README.md", "--json"],
+    ],
+    "table-changes": [["tune", "--diff", SHIPPED_TABLE, "{changed}", "--json"]],
+    "bench": [[*BENCH, "{host}", "-c", "bcast"], [*BENCH, "{host}", "-c", "bcast", "--algorithms", "all"]],
+}
+#: Beside these: what is made above, what a tuning prints, and the file of TUTTI_EXPLAIN (tests/mpi/explain.py).
+ELSEWHERE = {"table", "probe", "tuning", "explain"}
+
+
+def printed(tutti, tmp_path, words):
+    """What a command prints as JSON."""
+    if "{host}" in words and not installed_hosts():
+        pytest.skip("no MPI is installed")
+    if words[0] == "sim":
+        try:
+            program()
+        except UserError as why:
+            pytest.skip(str(why))
+    changed = json.loads((ROOT / SHIPPED_TABLE).read_text(encoding="utf-8"))
+    changed["entries"][0]["algorithm"] = "host"
+    write_json(tmp_path / "changed.json", {**changed, "tutti": "another"})
+    given = {"{changed}": str(tmp_path / "changed.json"), "{host}": (installed_hosts() or [None])[0]}
+    if given["{host}"] is not None:
+        given["{host}"] = given["{host}"].name
+    done = tutti(*(given.get(word, word) for word in words), cwd=ROOT)
+    assert done.returncode in (0, 1, 2), done.stderr
+    return json.loads(done.stdout)
+
+
+def members(schema, part, document):
+    """What holds a required member of a document, and the member's name."""
+    if isinstance(document, list):
+        for item in document[:3]:
+            yield from members(schema, part.get("items", {}), item)
+    if not isinstance(document, dict):
+        return
+    for each in [part, *(schema["$defs"][one["$ref"].rpartition("/")[2]] for one in [part] if "$ref" in one)]:
+        for name in each.get("required", []):
+            yield document, name
+        for name, inner in each.get("properties", {}).items():
+            if name in document:
+                yield from members(schema, inner, document[name])
+
+
+@pytest.mark.skipif(find_tool("tutti-predict", "tools") is None, reason="the tools are not built")
+@pytest.mark.parametrize(
+    ("name", "words"), [(name, words) for name in TYPED for words in TYPED[name]], ids=str
+)
+def test_what_a_command_prints_is_as_its_schema_says_and_with_less_is_not(tutti, tmp_path, name, words):
+    document = printed(tutti, tmp_path, words)
+    assert complaints(SCHEMAS[name], document) == []
+    for holder, member in list(members(SCHEMAS[name], SCHEMAS[name], document)):
+        taken = holder.pop(member)
+        assert complaints(SCHEMAS[name], document), member
+        holder[member] = taken
+
+
+def test_what_a_tuning_prints_is_as_its_schema_says(monkeypatch, tmp_path):
+    StubBench(monkeypatch)
+    told = as_printed(
+        tuned(tmp_path, options(setups=parse_setups("auto,cma", "auto,flat", {}))), ["a failure"]
+    )
+    assert complaints(SCHEMAS["tuning"], told) == []
+    assert complaints(SCHEMAS["tuning"], {**told, "decisions": [{"collective": "bcast"}]})
+
+
+def test_published_results_are_as_the_schema_says():
+    files = [path for path in ROOT.glob("bench/results/*.json") if b'"schema": 2' in path.read_bytes()[:200]]
+    assert files
+    for path in files:
+        assert complaints(SCHEMAS["bench"], json.loads(path.read_text(encoding="utf-8"))) == [], path.name
+
+
+def test_each_command_that_prints_json_has_a_schema():
+    with_json = set()
+    for name, command in parser().commands.items():
+        if any("--json" in each.opts for each in command.params):
+            with_json.add(name)
+    assert with_json == {words[0] for typed in TYPED.values() for words in typed} | {"probe", "tune"}
+    assert set(SCHEMAS) == {*TYPED, *ELSEWHERE}

@@ -96,7 +96,7 @@ def carry_out(
         description = describe(
             tool, topology, hierarchy, ranks, root, mapping, message_sizes(messages, mapping)
         )
-    text = json.dumps(description, indent=1)
+    text = json.dumps({"schema": "tutti-topology-1", **description}, indent=1)
     if to_output:
         print(text)
     else:

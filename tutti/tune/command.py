@@ -247,7 +247,8 @@ def _json(outcome: "Any", failures: List[str]) -> Dict[str, Any]:
         for kind, found in outcome.found.items() for one in found
     ]  # fmt: skip
     return {
-        "table": str(outcome.path), "complete": outcome.complete, "entries": len(all_entries(outcome.table)),
+        "schema": "tutti-tuning-1", "table": str(outcome.path), "complete": outcome.complete,
+        "entries": len(all_entries(outcome.table)),
         "decisions": decisions, "wrong": outcome.wrong, "failures": failures,
     }  # fmt: skip
 

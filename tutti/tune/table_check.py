@@ -50,7 +50,8 @@ def check(path: Path, topology: str, as_json: bool, console: Console) -> int:
     found = examine(path, topology)
     status = 2 if found["error"] else 1 if found["left_out"] or found["problems"] else 0
     if as_json:
-        print(json.dumps({"table": str(path), **found, "usable": status == 0}, indent=1))
+        told = {"schema": "tutti-table-check-1", "table": str(path), **found, "usable": status == 0}
+        print(json.dumps(told, indent=1))
         return status
     if found["error"]:
         raise UserError(f"{path}: {found['error']}")
@@ -182,6 +183,7 @@ def diff(first: Path, second: Path, as_json: bool, console: Console) -> int:
         print(
             json.dumps(
                 {
+                    "schema": "tutti-table-changes-1",
                     "before": str(first),
                     "after": str(second),
                     "origin": origins,
