@@ -10,11 +10,8 @@ import time
 from pathlib import Path
 
 from faults import kill_ranks
-from jsonschema import Draft202012Validator
+from schemas import complaints
 
-SCHEMA = json.loads(
-    (Path(__file__).parents[2] / "docs/schemas/explain.schema.json").read_text(encoding="utf-8")
-)
 OURS = "cheapest by the model"
 #: collective, size in the table, bytes_to in JSON, communicator, algorithm or None, calls, bytes, reason
 CALLS = [
@@ -126,7 +123,7 @@ def check_file(runner, folder):
     good = good and told["model_source"]["path"] is None and not told["table"]
     good = good and told["model_source"]["words"].startswith("shipped values")
     good = good and "collective " not in outcome.text
-    wrong += [error.message for error in Draft202012Validator(SCHEMA).iter_errors(told)]
+    wrong += complaints("explain", told)
     good = good and not wrong
     name = f"{runner.arguments.host} 2 TUTTI_EXPLAIN=FILE writes what ran"
     runner.verdict(

@@ -12,6 +12,7 @@ from pathlib import Path
 from jobs import Job
 from pointers import BINDINGS, LIBRARIES, MPI4PY, PYTHON, ROOT
 from runner import FOLDER
+from schemas import complaints
 
 
 def profiled(runner, start):
@@ -29,7 +30,9 @@ def profiled(runner, start):
         words += ["--json", "--trace", str(trace), "-o", str(page)]
         told = subprocess.run(words, capture_output=True, text=True, env=environment, check=False)
         outcome.text += told.stderr
-        if told.returncode != 0:
+        wrong = [] if told.returncode else complaints("profiled", json.loads(told.stdout))
+        outcome.text += "".join(f"{line}\n" for line in wrong)
+        if told.returncode != 0 or wrong:
             return outcome, lines, None, ""
         return (
             outcome,
@@ -104,7 +107,23 @@ def check(runner):
             check_lines(runner, f"in Fortran, {binding}", "profile.F90", start)
     check_python(runner)
     if is_c:
+        check_example(runner)
         check_file(runner)
+
+
+def check_example(runner):
+    """The first call that is told of examples/uneven.c is the one at which rank 0 is waited for."""
+    outcome, _, told, page = profiled(
+        runner, lambda variables: runner.start(2, "example-uneven", variables=variables).wait(60)
+    )
+    text = (ROOT / "examples" / "uneven.c").read_text(encoding="utf-8").splitlines()
+    line = next(number for number, words in enumerate(text, 1) if "MPI_Allreduce(" in words)
+    first = told["calls"][0] if told else None
+    good = first and first["where"] == f"uneven.c:{line} main" and f"uneven.c:{line}" in page
+    good = good and first["waiting"] > 0.3 and first["last_ranks"][0]["rank"] == 0
+    runner.verdict(
+        bool(good), f"{runner.arguments.host} 2 a profile of an example", f"first: {first}", outcome.text
+    )
 
 
 def start_fortran(runner, name, variables):

@@ -222,8 +222,9 @@ TYPED = {
     "table-changes": [["tune", "--diff", SHIPPED_TABLE, "{changed}", "--json"]],
     "bench": [[*BENCH, "{host}", "-c", "bcast"], [*BENCH, "{host}", "-c", "bcast", "--algorithms", "all"]],
 }
-#: Beside these: what is made above, what a tuning prints, and the file of TUTTI_EXPLAIN (tests/mpi/explain.py).
-ELSEWHERE = {"table", "probe", "tuning", "explain"}
+#: Beside these: what is made above, what a tuning prints, and what programs leave behind (tests/mpi/explain.py,
+#: tests/mpi/profiling.py).
+ELSEWHERE = {"table", "probe", "tuning", "explain", "profiled"}
 
 
 def printed(tutti, tmp_path, words):
@@ -295,5 +296,9 @@ def test_each_command_that_prints_json_has_a_schema():
     for name, command in parser().commands.items():
         if any("--json" in each.opts for each in command.params):
             with_json.add(name)
-    assert with_json == {words[0] for typed in TYPED.values() for words in typed} | {"probe", "tune"}
+    assert with_json == {words[0] for typed in TYPED.values() for words in typed} | {
+        "probe",
+        "tune",
+        "profile",
+    }
     assert set(SCHEMAS) == {*TYPED, *ELSEWHERE}
