@@ -13,6 +13,7 @@
 #include "mpi/arguments/recent.h"
 #include "mpi/errors.h"
 #include "mpi/hardware/this_process.h"
+#include "mpi/report/profile.h"
 #include "mpi/requests/host_hook.h"
 #include "mpi/requests/progress_thread.h"
 #include "mpi/requests/remembered.h"
@@ -333,6 +334,7 @@ constinit thread_local const BeingFreed* BeingFreed::innermost = nullptr;
 
 BeingFreed::BeingFreed(MPI_Comm communicator) : communicator_(communicator), outer_(innermost) {
   innermost = this;
+  profile::is_being_freed(communicator);
   // What threads have found last is looked up anew.
   generation.fetch_add(1, std::memory_order_relaxed);
 }

@@ -168,15 +168,11 @@ class Recorder {
 
   void record(const Call& call, std::uint64_t end);
   bool is_turn_of_host(const Call& call, bool same_result);
-  int size_of(const Call& call) {
-    const std::lock_guard lock(mutex);
-    const std::uint32_t number = communicator_of(call);
-    return number < communicators_.size() ? communicators_[number].ranks : 0;
-  }
   void forget(const CommunicatorState& state) {
     by_state_.erase(&state);
     last_state_ = nullptr;
   }
+  void forget(MPI_Comm communicator) { by_handle_.erase(key_of(communicator)); }
   void finish(const Heading& heading);
 
   std::mutex mutex;
@@ -275,14 +271,15 @@ void Call::look_whether_to_compare(MPI_Datatype datatype, MPI_Op operation) {
   if (same && (info.operation == reduction::Operator::sum || info.operation == reduction::Operator::prod)) {
     using enum reduction::Type;
     const reduction::Type element = *type->kernel_type;
+    const CommunicatorState* const state = known_state(communicator_);
     const bool is_whole = element <= u64 || element == byte;
-    same = is_whole || recorder->size_of(*this) == 2;
+    same = is_whole || (state && state->node_ranks.size() == 2);
   }
   is_for_comparison_ = recorder->is_turn_of_host(*this, same);
 }
 
 int Call::ended(int code) {
-  if (outer_ || !recording) return code;
+  if (outer_ || !recording || code != MPI_SUCCESS) return code;
   const std::uint64_t end = ticks();
   bool failed = false;
   code_of("TUTTI_PROFILE", failed, [&] {
@@ -400,6 +397,8 @@ std::uint32_t Recorder::communicator_of(const Call& call) {
 }
 
 bool Recorder::is_turn_of_host(const Call& call, bool same_result) {
+  // Of what may be no communicator nothing is asked before the call.
+  if (call.communicator_ == MPI_COMM_NULL || !known_state(call.communicator_)) return false;
   const std::lock_guard lock(mutex);
   const std::uint32_t number = communicator_of(call);
   if (number >= communicators_.size()) return false;
@@ -717,6 +716,12 @@ void ends(const CommunicatorState& state) {
   if (!recorder) return;
   const std::lock_guard lock(recorder->mutex);
   recorder->forget(state);
+}
+
+void is_being_freed(MPI_Comm communicator) {
+  if (!recorder) return;
+  const std::lock_guard lock(recorder->mutex);
+  recorder->forget(communicator);
 }
 
 void finish(const Heading& heading) {

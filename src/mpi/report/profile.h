@@ -50,8 +50,9 @@ extern constinit bool recording;
 /// Inside MPI_Init and MPI_Finalize, on all ranks.
 void start(const Job& job);
 void finish(const Heading& heading);
-/// A communicator is about to go.
+/// A communicator is about to go, and whatever has the handle later is another one.
 void ends(const CommunicatorState& state);
+void is_being_freed(MPI_Comm communicator);
 
 /// A call of the program's, from when it comes until it returns. They hang on one another.
 class Call {
