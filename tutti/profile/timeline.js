@@ -75,6 +75,7 @@
     const span = Math.min(whole, Math.max(1e-6, end - begin));
     from = Math.max(0, Math.min(whole - span, begin));
     to = from + span;
+    told.textContent = `${words(from)} to ${words(to)}`;
     draw();
   }
   function zoom(factor, around = (from + to) / 2) {
