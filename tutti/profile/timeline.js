@@ -46,15 +46,15 @@
         paper.fillRect(Math.max(label, x(begin)), y, Math.max(0.5, x(begin + rank.stretch) - Math.max(label, x(begin))), lane - gap);
       });
       paper.globalAlpha = 1;
-      // One rectangle a pixel is enough.
       let last = -1, drawn = -1;
       for (let i = Math.max(0, first(rank, from) - 1); i < rank.begin.length; ++i) {
         const begin = rank.begin[i] * unit;
         if (begin > to) break;
         const left = Math.max(label, x(begin)), right = Math.min(label + width(), x(begin + rank.length[i] * unit));
-        if (right < label || (right <= last && rank.kind[i] === drawn)) continue;
+        // What is narrower than half a pixel is in how busy the stretch is.
+        if (right < label || right - left < 0.5 || (right <= last && rank.kind[i] === drawn)) continue;
         paper.fillStyle = kinds[rank.kind[i]];
-        paper.fillRect(left, y, Math.max(0.6, right - left), lane - gap);
+        paper.fillRect(left, y, right - left, lane - gap);
         last = right;
         drawn = rank.kind[i];
       }
