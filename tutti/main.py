@@ -63,6 +63,8 @@ def _words_for(error: Any, words: List[str], command: Any) -> str:
         return guess
     path = error.ctx.command_path if error.ctx else "tutti"
     text = error.format_message().rstrip(".").replace(" Did you mean", "; did you mean")
+    text, _, several = text.partition(" (Possible options: ")
+    text += f"; did you mean {several.rstrip(')')}?" if several else ""
     return f"{text[:1].lower()}{text[1:]} ({path} --help lists what there is)"
 
 

@@ -119,6 +119,7 @@ def test_options_that_the_documents_mention_exist():
         (["-v", "run", "mpirun", "./a"], "type: tutti run -v mpirun ./a"),
         (["-s", "WAIT=spin", "run", "./a"], "type: tutti run -s WAIT=spin ./a"),
         (["run", "--verbos", "ls"], "no such option: --verbos; did you mean --verbose?"),
+        (["bench", "--hots", "x"], "no such option: --hots; did you mean --host, --plot, --root?"),
         (["run", "{folder}"], "is a folder"),
         (["run", "--json", "ls"], "--json goes with --dry-run"),
         (["topo", "--ranks", "x"], "'x' is not a valid integer (tutti topo --help"),

@@ -67,6 +67,12 @@ def test_an_mpi4py_of_another_mpi_is_told(tutti, kit, apps, launchers, preload):
             "run", "--library", preload, launchers["mpich"], "-n", "1", python, "x.py", check=False
         ).stderr
     )
+    # Where PYTHONPATH names another, that one counts.
+    other = kit.folder / "elsewhere" / "mpi4py"
+    other.mkdir(parents=True)
+    shutil.copy(apps["openmpi"], other / "MPI.cpython-39.so")
+    words = ["run", "--library", preload, launchers["openmpi"], "-n", "1", python, "x.py"]
+    assert says not in tutti(*words, env={**os.environ, "PYTHONPATH": str(other.parent)}).stderr
     # One that is for several of them finds out by itself.
     shutil.copy(apps["openmpi"], package / "MPI.openmpi-cpython-39.so")
     assert (

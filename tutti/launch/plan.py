@@ -258,7 +258,7 @@ def _other_pythons(
             continue
         from tutti.launch.python_mpi import mpi4py_of
 
-        found = mpi4py_of(path)
+        found = mpi4py_of(path, env)
         abi = abi_of_library(found[1]) if found else None
         if found and abi in ABI_NAMES and not launcher.starts(abi) and not recognise(word).starts(abi):
             doubts.append(

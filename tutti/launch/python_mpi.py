@@ -8,7 +8,7 @@ from tutti.launch.elf import NotElf, read_elf
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # `tutti run` waits for every import
-    from typing import Iterator, Optional, Tuple
+    from typing import Iterator, Mapping, Optional, Tuple
 
 
 def _package_folders(python: str) -> Iterator[str]:
@@ -25,10 +25,11 @@ def _package_folders(python: str) -> Iterator[str]:
                 yield os.path.join(library, version, packages)
 
 
-def mpi4py_of(python: str) -> Optional[Tuple[str, str]]:
+def mpi4py_of(python: str, env: Mapping[str, str]) -> Optional[Tuple[str, str]]:
     """The file of the extension that this Python would import as mpi4py.MPI, and the MPI library that it needs; None if
     there is none, or if it is for several MPIs and finds out when it runs."""
-    for folder in _package_folders(python):
+    first = [folder for folder in env.get("PYTHONPATH", "").split(os.pathsep) if folder]
+    for folder in [*first, *_package_folders(python)]:
         package = os.path.join(folder, "mpi4py")
         try:
             names = [name for name in os.listdir(package) if name.startswith("MPI.") and name.endswith(".so")]
