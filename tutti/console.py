@@ -1,12 +1,14 @@
 """What commands print to: tables for people on standard output, a bar of progress on standard error."""
 
 import contextlib
+import copy
 import sys
 import threading
 import time
-from typing import Callable, Iterator, List
+from dataclasses import replace
+from typing import Callable, Iterator, List, Sequence, Set
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.progress import (
     BarColumn,
     Progress,
@@ -15,6 +17,7 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.table import Table
 from rich.text import Text
 
 from tutti.lines import LEAST_WIDTH, fitted
@@ -37,6 +40,30 @@ def show_line(console: Console, text: str, style: str = "") -> None:
     """Sentences beside tables. In them paths stay whole."""
     width = console.width if console.is_terminal else None
     console.print(Text(fitted(text, width), style=style), soft_wrap=True)
+
+
+class Fitting:
+    """A table that leaves columns out where it would not fit otherwise, and says so."""
+
+    def __init__(self, table: Table, less_important: Sequence[Sequence[int]]) -> None:
+        """less_important: places of columns that go together, in the order in which they go."""
+        self.table = table
+        self.less_important = less_important
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        table = copy.copy(self.table)
+        gone: Set[int] = set()
+        unlimited = options.update(max_width=10_000)
+        for columns in self.less_important:
+            if console.measure(table, options=unlimited).maximum <= options.max_width:
+                break
+            gone.update(columns)
+            # No lines between columns, either.
+            table.box, table.pad_edge, table.collapse_padding = None, False, True
+            table.caption = "more columns where there is room"
+            kept = [each for place, each in enumerate(self.table.columns) if place not in gone]
+            table.columns = [replace(each, _index=place) for place, each in enumerate(kept)]
+        yield table
 
 
 @contextlib.contextmanager

@@ -1,6 +1,7 @@
 """What is seen on a terminal: no line is wider than it, and what takes long says what it does."""
 
 import fcntl
+import json
 import os
 import pty
 import re
@@ -94,8 +95,6 @@ def too_wide(text, columns):
 
 
 def one_after_the_other(commands, columns):
-    import json
-
     return shown(["-c", ONE_AFTER_THE_OTHER, json.dumps(commands)], columns)
 
 
@@ -135,3 +134,22 @@ def test_lines_are_cut_between_words_and_begin_where_their_last_column_did():
 def test_a_pipe_has_no_columns(tmp_path):
     with open(tmp_path / "file", "w", encoding="utf-8") as file:
         assert columns_of(file) is None
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_the_results_of_a_benchmark_can_be_read(columns):
+    times = {"host_us": 12345.678, "tutti_us": 1234.567, "host_inside_us": 1.5, "tutti_inside_us": 1.25}
+    about = {"host": "mpich", "ranks": 2, "checked": True, "ratio": 10.0, "spread_pct": 12.0}
+    ours = {"collective": "allreduce", "bytes": 16384, "algorithm": "direct-read", "mechanism": "window"}
+    code = (
+        "import json, sys; from tutti.bench.report import result_tables; from tutti.console import for_output\n"
+        "[for_output().print(one) for one in result_tables([json.loads(sys.argv[1])], {'mpich': 'MPICH'})]"
+    )
+    text = shown(["-c", code, json.dumps({**times, **about, **ours})], columns)
+    assert too_wide(text, columns) == []
+    assert "…" not in text
+    for words in ("allreduce", "16 KiB", "speed-up", "10", "direct-read"):
+        assert words in text
+    assert ("right" in text) == (columns > 60)
+    assert ("inside" in text) == (columns == 120)
+    assert ("more columns where there is room" in text) == (columns < 120)
