@@ -1,5 +1,7 @@
 #include "mpi/arguments/blocks.h"
 
+#include <limits>
+
 #include "mpi/report/explain.h"
 
 namespace tutti::mpi {
@@ -8,6 +10,10 @@ namespace {
 
 /// Private memory that a thread keeps for its own calls; more is for all threads.
 constexpr std::size_t kept_bytes = std::size_t{1} << 20;
+
+/// Between these the host moves a block from one type to another.
+constexpr std::size_t least_direct_bytes = std::size_t{16} << 10;
+constexpr std::size_t most_direct_bytes = std::numeric_limits<int>::max();
 
 }  // namespace
 
@@ -100,6 +106,27 @@ void UserBlocks::widen(std::size_t bytes) {
   pack_regular(user, elements_, type_, info, bytes);
 }
 
+std::optional<ProgramElements> UserBlocks::elements_of(std::size_t i) {
+  for (const Packed& packed : scratch().packed)
+    if (packed.index == i) return ProgramElements{packed.user, packed.elements, packed.type};
+  return std::nullopt;
+}
+
+void UserBlocks::take_directly(std::size_t i, UserBlocks& from) {
+  const std::size_t bytes = blocks_.size(i);
+  // The host takes as long for a small message as for packing it; devices' memory may be nothing to it.
+  if (bytes < least_direct_bytes || bytes > most_direct_bytes || HostOutOfReach::is() || devices::may_be_there())
+    return;
+  const std::optional<ProgramElements> source = from.elements_of(i), target = elements_of(i);
+  if (!source && !target) return;
+  from_ = source.value_or(ProgramElements{from.blocks_.at(i), bytes, MPI_BYTE});
+  to_ = target.value_or(ProgramElements{blocks_.at(i), bytes, MPI_BYTE});
+  for (UserBlocks* blocks : {&from, this}) {
+    blocks->cut(i, 0);
+    blocks->leave_out(i);
+  }
+}
+
 int UserBlocks::pack(const Packed& packed) {
   return mpi::pack(packed.user, packed.elements, packed.type, packed.info, blocks_.at(packed.index), communicator_);
 }
@@ -129,7 +156,9 @@ int UserBlocks::unpack_all(int code) {
         failed != MPI_SUCCESS && code == MPI_SUCCESS)
       code = failed;
   }
-  return code;
+  if (from_.count == 0) return code;
+  const int failed = copy_elements(from_, to_);
+  return code == MPI_SUCCESS ? failed : code;
 }
 
 }  // namespace tutti::mpi

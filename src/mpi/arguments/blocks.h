@@ -96,6 +96,10 @@ class UserBlocks {
   /// Makes block i of an irregular list shorter.
   void cut(std::size_t i, std::size_t bytes) { scratch().sizes[i] = bytes; }
 
+  /// Block i comes from block i of `from`, the same rank's, if that saves copies: then it is none for the core, and
+  /// unpack() moves it from one type to the other. For irregular lists, of blocks with equal sizes.
+  void take_directly(std::size_t i, UserBlocks& from);
+
   /// As the core gets them; after describe() and all of the above.
   const Blocks& core() const { return blocks_; }
   std::size_t bytes(std::size_t i) const { return blocks_.size(i); }
@@ -153,6 +157,7 @@ class UserBlocks {
   void pack_regular(const std::byte* user, std::size_t elements, MPI_Datatype type, const TypeInfo& info,
                     std::size_t stride);
   int pack(const Packed& packed);
+  std::optional<ProgramElements> elements_of(std::size_t i);
   bool is_nowhere(std::size_t i) const { return neighbors_ && (*neighbors_)[i] < 0; }
   /// Whether there is a block at all: without, nobody looks at the buffer, and what is passed as one may differ between
   /// ranks.
@@ -173,8 +178,9 @@ class UserBlocks {
   MPI_Comm communicator_;
   const std::vector<int>* neighbors_ = nullptr;
   std::size_t left_out_ = SIZE_MAX;
-  MPI_Datatype type_{};       ///< of regular blocks
-  std::size_t elements_ = 0;  ///< of each regular block
+  ProgramElements from_, to_;  ///< of take_directly()
+  MPI_Datatype type_{};        ///< of regular blocks
+  std::size_t elements_ = 0;   ///< of each regular block
   Blocks blocks_;
 };
 

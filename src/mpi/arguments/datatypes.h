@@ -52,6 +52,16 @@ int pack(const void* buffer, std::size_t count, MPI_Datatype datatype, const Typ
 int unpack(const std::byte* bytes, void* buffer, std::size_t count, MPI_Datatype datatype, const TypeInfo& info,
            MPI_Comm communicator);
 
+/// Elements of a datatype, as arguments of MPI name them.
+struct ProgramElements {
+  const std::byte* address = nullptr;
+  std::size_t count = 0;
+  MPI_Datatype type{};
+};
+
+/// Copies elements to as many bytes of others, in memory of the host. Returns the host's error code.
+int copy_elements(const ProgramElements& from, const ProgramElements& to);
+
 enum class OperatorKind { unknown, predefined, user };
 struct OperatorInfo {
   OperatorKind kind = OperatorKind::unknown;

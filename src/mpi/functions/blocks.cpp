@@ -197,6 +197,8 @@ struct AlltoallCall : BlocksCall<Form> {
     if (too_long && list.is_regular) receive.widen(send.bytes(own_index));
     if (too_long && !list.is_regular) send.cut(own_index, receive.bytes(own_index));
     if (list.is_regular && send.bytes(0) == 0) return refuse(Refusal::nothing);
+    if (!Form::is_pending && !list.is_regular && !in_place && send.bytes(own_index) == receive.bytes(own_index))
+      receive.take_directly(own_index, send);
 
     AlltoallArguments arguments;
     arguments.send = send.core();
