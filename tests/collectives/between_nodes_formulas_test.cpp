@@ -229,7 +229,7 @@ TEST_P(BetweenNodesFormulas, Allreduce) {
   for_all([](Formulas& f) {
     const Combiner combiner = addition();
     // So that there is a chunk of whole lines for each node.
-    const std::size_t bytes = 64 * f.n;
+    const std::size_t bytes = cache_line_bytes * f.n;
     std::vector<std::byte> sent(bytes);
     std::vector<std::vector<std::byte>> received(f.ranks(), std::vector<std::byte>(bytes));
     const auto arguments = [&](int rank) {
@@ -263,7 +263,7 @@ TEST_P(BetweenNodesFormulas, Allreduce) {
 
 TEST_P(BetweenNodesFormulas, BcastAndReduce) {
   for_all([](Formulas& f) {
-    const std::size_t bytes = 64 * f.n;
+    const std::size_t bytes = cache_line_bytes * f.n;
     std::vector<std::vector<std::byte>> buffers(f.ranks(), std::vector<std::byte>(bytes));
     const auto bcast = [&](int rank) { return BcastArguments{buffers[static_cast<std::size_t>(rank)].data(), bytes}; };
     const Counted small = f.call<BcastArguments>("multi-object-tree", bytes, bcast);
@@ -364,6 +364,12 @@ class BetweenNodesEmptyBlocks : public testing::Test {
  protected:
   BetweenNodesEmptyBlocks() : ranks_(node_of_rank({2, 3, 1, 2}, Order::in_turn), settings()) {}
 
+  /// So that blocks go in several pieces.
+  static Settings settings() {
+    Settings made;
+    made.segment = 1024;
+    return made;
+  }
   std::size_t count() const { return static_cast<std::size_t>(ranks_.count()); }
   bool between(std::size_t from, std::size_t to) const {
     return ranks_.nodes().node_of(static_cast<int>(from)) != ranks_.nodes().node_of(static_cast<int>(to));
@@ -381,12 +387,6 @@ class BetweenNodesEmptyBlocks : public testing::Test {
   }
 
  private:
-  /// So that blocks go in several pieces.
-  static Settings settings() {
-    Settings made;
-    made.segment = 1024;
-    return made;
-  }
   std::uint64_t all_sent() const {
     std::uint64_t sent = 0, received = 0;
     for (int rank = 0; rank < ranks_.count(); ++rank) {
@@ -480,7 +480,8 @@ TEST_F(BetweenNodesEmptyBlocks, TreesAndPiecesHaveMessagesOfWhatIsThere) {
   counts[3] = 2000;
   std::vector<std::byte> sent(2000);
   std::vector<std::vector<std::byte>> received(count(), sent);
-  const std::uint64_t pieces = (2000 + 320 - 1) / 320;  // lines of a third of a segment
+  const std::size_t piece = settings().segment / 3 / cache_line_bytes * cache_line_bytes;
+  const std::uint64_t pieces = (2000 + piece - 1) / piece;
   EXPECT_EQ(messages<ReduceScatterArguments>("multi-object-direct",
                                              [&](int rank) {
                                                ReduceScatterArguments of;
