@@ -8,7 +8,7 @@ from typing import List, Optional
 #: Options of launchers that come first when one forgets the launcher itself.
 _OF_LAUNCHERS = ("-n", "-np", "--np", "-c", "-N", "-ppn", "-f", "-hosts", "--host", "--hostfile", "--ntasks")
 #: Those of `tutti run` with a value (plain_command.VALUES), and those that no launcher has.
-WITH_VALUES = ("--library", "--set", "-s")
+WITH_VALUES = ("--library", "--profile", "--set", "-s")
 _OF_RUN = ("--explain", "--summary", "--dry-run", "--library", "--set")
 
 
