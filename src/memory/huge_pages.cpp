@@ -57,7 +57,9 @@ SystemsHugePages systems_huge_pages() {
   SystemsHugePages system;
   system.are_there = std::strtoull(text_of("hpage_pmd_size").c_str(), nullptr, 10) == huge_page_bytes;
   if (!system.are_there) return system;
-  system.private_ones = chosen(text_of("enabled")) == "always";
+  const std::string of_private = chosen(text_of("enabled"));
+  system.private_ones = of_private == "always";
+  system.private_asked = system.private_ones || of_private == "madvise";
   system.shared = chosen(text_of("shmem_enabled"));
   // Since Linux 6.10 each size has a setting of its own, which usually is that for all ("inherit").
   const std::string own = chosen(text_of("hugepages-2048kB/shmem_enabled"));

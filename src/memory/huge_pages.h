@@ -33,12 +33,13 @@ HugeKind huge_kind_named(std::string_view text);
 
 /// What the system does.
 struct SystemsHugePages {
-  bool are_there = false;     ///< of 2 MiB
-  bool private_ones = false;  ///< private memory has them without being asked
-  bool advised = false;       ///< shared memory has them where they are asked for
-  bool denied = false;        ///< no shared memory has them
-  bool collapse = false;      ///< MADV_COLLAPSE, Linux 6.1
-  std::string shared;         ///< the setting for shared memory (shmem_enabled), for messages
+  bool are_there = false;      ///< of 2 MiB
+  bool private_ones = false;   ///< private memory has them without being asked
+  bool private_asked = false;  ///< private memory has them where it asks (or without that)
+  bool advised = false;        ///< shared memory has them where they are asked for
+  bool denied = false;         ///< no shared memory has them
+  bool collapse = false;       ///< MADV_COLLAPSE, Linux 6.1
+  std::string shared;          ///< the setting for shared memory (shmem_enabled), for messages
 };
 SystemsHugePages systems_huge_pages();
 
@@ -52,7 +53,8 @@ class HugePages {
     HugeKind kind = HugeKind::off;
     /// As private memory has them: small blocks, too, and without a bound.
     bool everywhere = false;
-    bool collapse = false;  ///< MADV_COLLAPSE is there
+    bool private_asked = false;  ///< private memory has them where it asks for them
+    bool collapse = false;       ///< MADV_COLLAPSE is there
     /// What may be asked for that is not known to be dense; 0: a tenth of this rank's part of the memory.
     std::size_t sparse_bytes = 0;
     std::size_t ranks = 1;  ///< which share the memory
@@ -70,6 +72,11 @@ class HugePages {
 
   HugeKind kind() const noexcept { return options_.kind; }
   int advice() const noexcept { return options_.advice(); }
+  /// Whether a large block would have huge pages in private memory, and has none here when it is first touched. asks: the
+  /// program asks for them (MADV_HUGEPAGE).
+  bool are_rather_private(bool asks) const noexcept {
+    return options_.kind >= HugeKind::collapse && (asks ? options_.private_asked : options_.everywhere);
+  }
   /// Whether a block of so many bytes is to begin on a huge page.
   bool wants(std::size_t bytes) const noexcept { return options_.kind != HugeKind::off && bytes >= least_block; }
 

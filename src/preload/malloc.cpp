@@ -140,10 +140,11 @@ void* plain_malloc(std::size_t bytes) {
 inline void* from_window(std::size_t bytes, std::size_t alignment, bool zero) {
   if (bytes < serving::from_bytes.load(std::memory_order_relaxed)) [[likely]]
     return nullptr;
+  if (bytes >= serving::below_bytes.load(std::memory_order_relaxed)) return nullptr;
   if (void* const block = thread_blocks::take(bytes, alignment)) return zero ? std::memset(block, 0, bytes) : block;
   Window* const window = serving::window_for_request();
   // The first request makes the window, and may find that it is to serve nothing.
-  if (!window || bytes < serving::from_bytes.load(std::memory_order_relaxed)) return nullptr;
+  if (!window || !serving::serves(bytes)) return nullptr;
   if (serving::any_returned()) [[unlikely]] {
     given::take_back();
     if (void* const block = thread_blocks::take(bytes, alignment)) return zero ? std::memset(block, 0, bytes) : block;
@@ -178,7 +179,7 @@ void* reallocate_from_window(void* block, std::size_t bytes) {
     window->release(block);
     return nullptr;
   }
-  const bool stays = bytes >= serving::from_bytes.load(std::memory_order_relaxed);
+  const bool stays = serving::serves(bytes);
   if (stays)
     if (void* const same_kind = window->reallocate(block, bytes)) return same_kind;
   const std::size_t usable = window->usable_size(block);

@@ -120,6 +120,7 @@ int advise(void* address, std::size_t bytes, int advice, int (*next)(void*, std:
   // In private memory, for which the program takes its blocks, this is how pages are given back and become zero.
   const bool gives_back = advice == MADV_DONTNEED || advice == MADV_FREE;
   const bool wraps = bytes > UINTPTR_MAX - page_bytes() - reinterpret_cast<std::uintptr_t>(address);
+  if (advice == MADV_HUGEPAGE) huge_pages_are_asked_for();
   if (!is_page(address) || wraps || (!gives_back && advice != MADV_DOFORK)) return next(address, bytes, advice);
   if (parts.before && next(parts.begin, parts.before, advice) != 0) return -1;
   if (gives_back && !window.empty_pages(parts.first(), parts.within, advice)) return -1;

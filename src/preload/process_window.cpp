@@ -139,6 +139,8 @@ Window* start(const WindowOptions& options, std::string& reason) {
   if (!serve) reason = before + ", whose memory is not in the window";
   thread_blocks::start(options.retain_bytes / 64);  // usually 1 MiB
   serving::begin.store(reinterpret_cast<std::uintptr_t>(made->base()), std::memory_order_release);
+  if (made->huge_pages().are_rather_private(false))
+    serving::below_bytes.store(HugePages::least_block, std::memory_order_relaxed);
   constexpr std::size_t least = 1024;  // smaller blocks gain nothing from a window and would cost every malloc time
   serving::from_bytes.store(
       serve ? std::max(least, bytes_setting("TUTTI_WINDOW_MIN", std::size_t{2} * 1024)) : SIZE_MAX,
@@ -227,6 +229,11 @@ bool switched_off_by_user() noexcept {
 
 void serve_no_more() noexcept {
   serving::from_bytes.store(SIZE_MAX, std::memory_order_relaxed);
+}
+
+void huge_pages_are_asked_for() noexcept {
+  if (window && window->huge_pages().are_rather_private(true))
+    serving::below_bytes.store(HugePages::least_block, std::memory_order_relaxed);
 }
 
 std::size_t local_ranks() noexcept {

@@ -41,6 +41,9 @@ bool switched_off_by_user() noexcept;
 /// What was allocated stays.
 void serve_no_more() noexcept;
 
+/// The program asks for huge pages for blocks of its own: from now on large ones are private, if they have none in the window.
+void huge_pages_are_asked_for() noexcept;
+
 /// Whether a launcher says that no other rank of the job shares this node: nobody would map a window.
 TUTTI_SHARED bool alone_on_node() noexcept;
 
@@ -52,6 +55,7 @@ namespace serving {
 struct alignas(4096) Served {
   std::byte before[2048] = {};
   std::atomic<std::size_t> from_bytes{std::size_t{2} * 1024};
+  std::atomic<std::size_t> below_bytes{SIZE_MAX};
   std::atomic<std::uintptr_t> begin{std::uintptr_t{1} << 63};
   std::atomic<std::size_t> bytes{0};
   /// What lies between was perhaps taken over from a peer (given.h); it only grows.
@@ -64,9 +68,17 @@ extern Served served;
 
 /// Requests of at least this many bytes come from the window; SIZE_MAX: none.
 inline constinit std::atomic<std::size_t>& from_bytes = served.from_bytes;
+/// And of fewer than this: larger ones are private, for the sake of huge pages (HugePages::are_rather_private()).
+inline constinit std::atomic<std::size_t>& below_bytes = served.below_bytes;
 /// The range that is the window's now, also in a forked child; begins beyond all addresses before there is one.
 inline constinit std::atomic<std::uintptr_t>& begin = served.begin;
 inline constinit std::atomic<std::size_t>& bytes = served.bytes;
+
+/// Whether a request of so many bytes is to come from the window.
+inline bool serves(std::size_t requested) noexcept {
+  return requested >= from_bytes.load(std::memory_order_relaxed) &&
+         requested < below_bytes.load(std::memory_order_relaxed);
+}
 
 /// Whether the block came from the window. `begin` is read first: it is written last.
 inline bool owns(const void* block) noexcept {

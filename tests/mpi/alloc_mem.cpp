@@ -1,9 +1,11 @@
 // MPI_Alloc_mem. Built twice: in a program that brings its own malloc (TUTTI_TEST_OWN_MALLOC) it is the only way to
 // memory that peers can read directly.
 #include <dlfcn.h>
+#include <sys/mman.h>
 
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <string>
 
 #include "support.h"
@@ -108,6 +110,41 @@ void memory_of_malloc_is_where_it_was(Context& context) {
   std::free(block);
 }
 
+/// By what peers reach a block.
+std::string way_of(void* block, std::size_t bytes) {
+  MPI_Bcast(block, static_cast<int>(bytes), MPI_BYTE, 0, MPI_COMM_WORLD);
+  return mechanism();
+}
+
+bool system_gives_huge_pages(const std::string& when) {
+  std::string text;
+  std::ifstream file("/sys/kernel/mm/transparent_hugepage/enabled");
+  std::getline(file, text);
+  return text.find("[" + when + "]") != std::string::npos;
+}
+
+/// Where the window has no huge pages, large blocks are private once the program asks for some, or from the beginning where the
+/// system gives them without that. Smaller ones stay in the window.
+void large_blocks_are_private_where_they_have_huge_pages(Context& context) {
+  const char* const huge = std::getenv("TUTTI_HUGE");
+  if (!huge || std::string(huge) != "off" || context.size() < 2 || mechanism().empty()) return;
+  constexpr std::size_t large = std::size_t{8} << 20, small = std::size_t{1} << 20;
+  const bool always = system_gives_huge_pages("always"), asked = always || system_gives_huge_pages("madvise");
+  void* const first = std::aligned_alloc(4096, large);
+  context.expect((way_of(first, large) == "window") != always, "before it asks");
+  madvise(first, large, MADV_HUGEPAGE);
+  void* const second = std::malloc(large);
+  context.expect((way_of(second, large) == "window") != asked, "after it has asked");
+  void* grown = std::malloc(small);
+  context.expect(way_of(grown, small) == "window", "a smaller block");
+  grown = std::realloc(grown, large);
+  context.expect((way_of(grown, large) == "window") != asked, "a block that has grown");
+  context.expect((way_of(first, large) == "window") != always, "what was there stays");
+  std::free(first);
+  std::free(second);
+  std::free(grown);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -118,7 +155,8 @@ int main(int argc, char** argv) {
     const std::vector<Test> tests{
 #define TEST(name) {#name, &name}
         TEST(allocated_memory_is_in_the_window), TEST(what_is_freed_is_used_again),
-        TEST(the_host_keeps_what_is_its_own), TEST(memory_of_malloc_is_where_it_was)};
+        TEST(the_host_keeps_what_is_its_own), TEST(memory_of_malloc_is_where_it_was),
+        TEST(large_blocks_are_private_where_they_have_huge_pages)};
     status = run_tests(context, tests, argc, argv);
   }
   MPI_Finalize();

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "mpi/communicators.h"
 #include "mpi/report/explain.h"
 
 namespace tutti::mpi {
@@ -14,6 +15,12 @@ constexpr std::size_t kept_bytes = std::size_t{1} << 20;
 /// Between these the host moves a block from one type to another.
 constexpr std::size_t least_direct_bytes = std::size_t{16} << 10;
 constexpr std::size_t most_direct_bytes = std::numeric_limits<int>::max();
+
+/// In pieces that stay in the cache. Intel MPI takes memory for all of a message to itself, anew for each.
+bool host_moves_in_pieces() {
+  static const bool does = job() && job()->origin.host != "Intel MPI";
+  return does;
+}
 
 }  // namespace
 
@@ -115,7 +122,8 @@ std::optional<ProgramElements> UserBlocks::elements_of(std::size_t i) {
 void UserBlocks::take_directly(std::size_t i, UserBlocks& from) {
   const std::size_t bytes = blocks_.size(i);
   // The host takes as long for a small message as for packing it; devices' memory may be nothing to it.
-  if (bytes < least_direct_bytes || bytes > most_direct_bytes || HostOutOfReach::is() || devices::may_be_there())
+  if (bytes < least_direct_bytes || bytes > most_direct_bytes || HostOutOfReach::is() || devices::may_be_there() ||
+      !host_moves_in_pieces())
     return;
   const std::optional<ProgramElements> source = from.elements_of(i), target = elements_of(i);
   if (!source && !target) return;
