@@ -72,7 +72,7 @@ struct Recorded<member, second, places, int(Arguments...)> {
   // The return address is that of this function: it is called by a jump, and is nowhere inlined.
   [[gnu::noinline]] static int call(Arguments... arguments) {
     if (!profile::recording) return next_in_line(arguments...);
-    profile::Call call(&(next.*member), places.category, __builtin_return_address(0), __builtin_frame_address(0));
+    profile::Call call((next.*member).name(), places.category, __builtin_return_address(0), __builtin_frame_address(0));
     look(call, std::tie(arguments...));
     return call.ended(next_in_line(arguments...));
   }

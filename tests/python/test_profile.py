@@ -125,9 +125,10 @@ def test_the_exit_status_is_that_of_the_command(tmp_path):
     _, told = process.communicate(timeout=60)
     assert process.returncode == 7
     assert "no profile" in told
-    process = run(tmp_path, "sh", "-c", "kill -USR1 $$")
-    process.communicate(timeout=60)
-    assert process.returncode == -signal.SIGUSR1
+    for number in (signal.SIGUSR1, signal.SIGKILL):
+        process = run(tmp_path, "sh", "-c", f"kill -{int(number)} $$")
+        process.communicate(timeout=60)
+        assert process.returncode == -number
 
 
 def test_signals_are_handed_on(tmp_path):

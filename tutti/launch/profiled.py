@@ -24,14 +24,24 @@ def record_of(page: Path) -> Path:
     return record
 
 
+#: What is handed on to the command.
+_HANDED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+
+
 def _start(plan: Plan) -> int:
-    """The child's process."""
+    """The child's process. What of _HANDED_ON comes before _wait() is held until then."""
     sys.stdout.flush()
     sys.stderr.flush()
+    held = signal.pthread_sigmask(signal.SIG_BLOCK, (*_HANDED_ON, signal.SIGINT))
     child = os.fork()
     if child:
         return child
     try:
+        # As it was before: what is held comes now, and ends the child.
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) != signal.SIG_IGN:
+                signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, held)
         execute(plan)
     except UserError as error:
         print(f"tutti: {error}", file=sys.stderr)
@@ -49,8 +59,9 @@ def _wait(child: int) -> int:
             os.kill(child, number)
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+    for number in _HANDED_ON:
         signal.signal(number, hand_on)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (*_HANDED_ON, signal.SIGINT))
     return os.waitpid(child, 0)[1]
 
 
@@ -82,7 +93,8 @@ def carry_out(plan: Plan, page: Path, record: Path) -> None:
     _make_page(record, page)
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
-        signal.signal(number, signal.SIG_DFL)
+        with suppress(OSError):  # of SIGKILL nothing can be set
+            signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
     sys.stderr.flush()
-    os._exit(os.WEXITSTATUS(status))
+    os._exit(os.waitstatus_to_exitcode(status))

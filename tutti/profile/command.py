@@ -88,5 +88,5 @@ def profile(
         output = file.with_suffix(".html")
     convert(file, output, trace, as_json)
     for path in (output, trace):
-        if path:
-            print(f"wrote {path}") if not as_json else None
+        if path and not as_json:
+            print(f"wrote {path}")

@@ -57,8 +57,8 @@ void is_being_freed(MPI_Comm communicator);
 /// A call of the program's, from when it comes until it returns. They hang on one another.
 class Call {
  public:
-  /// function: its NextFunction.
-  Call(const void* function, Category category, const void* site, const void* frame);
+  /// function: "MPI_Bcast", a constant.
+  Call(const char* function, Category category, const void* site, const void* frame);
   ~Call() { innermost_ = outer_; }
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
@@ -101,7 +101,7 @@ class Call {
   static constinit thread_local Call* innermost_;
 
   Call* outer_;
-  const void* function_;
+  const char* function_;
   const void* site_;
   const void* frame_;
   MPI_Comm communicator_{};
