@@ -42,11 +42,16 @@ inline Exposure stage(Operation& operation, const std::byte* buffer, std::size_t
   return source;
 }
 
-/// Block `index` of `rank`, as far as there is room for it.
-inline void pull(Operation& operation, int rank, int index, const Block& to, memory::Store store) {
+/// Block `index` of `rank`, as far as there is room for it. spread: where it belongs, if its elements have gaps.
+inline void pull(Operation& operation, int rank, int index, const Block& to, memory::Store store,
+                 memory::Spread* spread = nullptr) {
   const RemoteBlock theirs = posted_block(operation, rank, static_cast<std::size_t>(index), Side::source);
-  if (const std::size_t bytes = operation.fitting(theirs.bytes, to.bytes))
-    operation.peer(rank).copy_from(theirs.region, theirs.offset, to.at, bytes, store);
+  const std::size_t bytes = operation.fitting(theirs.bytes, to.bytes);
+  if (bytes == 0) return;
+  if (spread && spread->layout.bytes() != bytes) spread = nullptr;
+  if (theirs.layout) return pull_spread(operation, rank, theirs, {to.at, bytes}, spread);
+  if (spread) spread->is_there = true;
+  operation.peer(rank).copy_from(theirs.region, theirs.offset, to.at, bytes, store, spread);
 }
 /// The same the other way round. Returns how much room there is.
 inline std::size_t push(Operation& operation, int rank, int index, const Block& from, memory::Store store) {
@@ -77,7 +82,18 @@ inline void keep_own_block(const Communicator& communicator, const GatherArgumen
 }
 inline void keep_own_block(const Communicator& communicator, const AlltoallArguments& arguments) {
   const Block from = arguments.send[communicator.rank()], to = arguments.receive[communicator.rank()];
-  keep(to.at, from.at, std::min(from.bytes, to.bytes), arguments.store);
+  memory::Spread* const sent = arguments.sent[communicator.rank()];
+  memory::Spread* const received = arguments.received[communicator.rank()];
+  // Not of a part of a block.
+  const auto has_all = [&](const memory::Spread* block) { return !block || block->layout.bytes() == from.bytes; };
+  if ((!sent && !received) || from.bytes != to.bytes || !has_all(sent) || !has_all(received)) {
+    keep(to.at, from.at, std::min(from.bytes, to.bytes), arguments.store);
+    return;
+  }
+  const memory::Layout packed(from.bytes);
+  memory::copy_between(received ? received->layout : packed, received ? received->base : to.at,
+                       sent ? sent->layout : packed, sent ? sent->base : from.at, from.bytes);
+  if (received) received->is_there = true;
 }
 
 }  // namespace tutti

@@ -88,6 +88,12 @@ void run(Channel& channel, Call& call, const selection::Forms<Arguments>& forms,
   }
 }
 
+/// For algorithms that know nothing of gaps.
+template <class Arguments>
+void pack_sent(const Arguments& arguments, int ranks) {
+  if constexpr (requires { arguments.sent; }) pack(arguments.sent, arguments.send, static_cast<std::size_t>(ranks));
+}
+
 /// Pending calls lend no longer copies: as many may be under way as there are slots.
 constexpr std::size_t pending_lent_max = std::size_t{1} << 20;
 
@@ -116,11 +122,13 @@ Collectives::Done Collectives::call(const Arguments& arguments) {
   const Choice<Arguments>& chosen = choice(choices_for(arguments), key);
   if (!chosen.algorithm) return {};
   if (const auto straight = chosen.algorithm->forms.straight; straight) [[likely]] {
+    pack_sent(arguments, shape_.ranks);
     Call call(chosen.collective, chosen.identity, Kind<Arguments>::announced(key.bytes));
     straight(communicator_.blocking(), call, arguments);
     return {true, call.truncated};
   }
   const Plan<Arguments> planned = plan(chosen, key.bytes, arguments, spanning_, false);
+  if (!chosen.algorithm->traits.takes_spread || planned.cut.operations() > 1) pack_sent(arguments, shape_.ranks);
   Call call = planned.call();
   for (std::size_t index = 0; index < planned.cut.operations(); ++index)
     run(communicator_.blocking(), call, chosen.algorithm->forms, part_of(planned.arguments, planned.cut, index));

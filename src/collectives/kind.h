@@ -14,6 +14,7 @@
 #include "base/simulated.h"
 #include "engine/call.h"
 #include "engine/communicator.h"
+#include "memory/layout.h"
 #include "memory/stream.h"
 #include "reduction/reduction.h"
 #include "topology/partition.h"
@@ -58,6 +59,22 @@ struct Blocks {
     return total;
   }
 };
+
+/// Of blocks whose elements have gaps where these are, one for each block, null for others. The block itself is memory for
+/// it without gaps. Of what is received an algorithm may use either, and says so (is_there). Of what is sent it has to put
+/// what it has not taken from here into the block.
+struct Spreads {
+  memory::Spread* const* first = nullptr;
+
+  explicit operator bool() const { return first; }
+  memory::Spread* operator[](std::size_t i) const { return first ? first[i] : nullptr; }
+  memory::Spread* operator[](int rank) const { return (*this)[static_cast<std::size_t>(rank)]; }
+};
+/// Puts what is sent into the blocks, but for block `skip`.
+inline void pack(const Spreads& spreads, const Blocks& blocks, std::size_t count, std::ptrdiff_t skip = -1) {
+  for (std::size_t i = 0; spreads && i < count; ++i)
+    if (spreads[i] && static_cast<std::ptrdiff_t>(i) != skip) spreads[i]->get(0, blocks.at(i), blocks.size(i));
+}
 
 /// How elements are combined. A kernel where there is one, otherwise a function with a context (a user's operator).
 struct Combiner {

@@ -165,7 +165,7 @@ Lack Peer::advance_filling(Copy& copy, std::uint64_t filled) const {
   part.bytes = std::min(copy.bytes, static_cast<std::size_t>(filled) - copy.offset);
   const std::size_t tried = part.bytes;
   const Lack lack = advance(part);
-  copy.advance(tried - part.bytes);
+  copy.skip(tried - part.bytes);
   if (lack.of != Lack::Of::nothing) return lack;
   return {copy.bytes > 0 ? Lack::Of::filling : Lack::Of::nothing};
 }
@@ -175,14 +175,17 @@ Lack Peer::advance(Copy& copy, std::uint64_t filled) const {
   std::byte* const there = pointer_or_copied(copy.region, copy.offset, copy.bytes);
   if (!there) return advance_by_kernel(copy);
   if (copy.direction == Copy::Direction::read) {
-    copy.store == Store::streaming ? stream_copy(copy.local, there, copy.bytes)
-                                   : static_cast<void>(copy_from_peer(copy.local, there, copy.bytes));
+    if (copy.spread)
+      copy.spread->put(copy.spread_at, there, copy.bytes);
+    else
+      copy.store == Store::streaming ? stream_copy(copy.local, there, copy.bytes)
+                                     : static_cast<void>(copy_from_peer(copy.local, there, copy.bytes));
     if (copy.region.is_taken_over()) take_whole_lines(there, copy.bytes);
   } else {
     copy.store == Store::cached ? copy_bytes(there, copy.local, copy.bytes)
                                 : stream_copy(there, copy.local, copy.bytes);
   }
-  copy.advance(copy.bytes);
+  copy.skip(copy.bytes);
   return {};
 }
 

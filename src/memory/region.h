@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <string>
 
+#include "memory/layout.h"
 #include "memory/stream.h"
 #include "memory/traffic.h"
 #include "memory/view.h"
@@ -96,8 +97,18 @@ struct Copy {
   std::size_t offset = 0;  ///< in the region
   std::byte* local = nullptr;
   std::size_t bytes = 0;
+  Spread* spread = nullptr;  ///< where what is read belongs; what the kernel copies, or the owner, comes to `local` first
+  std::size_t spread_at = 0;  ///< of it, where what is left begins
 
+  /// So much of it is in `local`.
   void advance(std::size_t done) {
+    if (spread) [[unlikely]]
+      spread->put(spread_at, local, done);
+    skip(done);
+  }
+  /// So much of it is where it belongs.
+  void skip(std::size_t done) {
+    spread_at += done;
     offset += done;
     local += done;
     bytes -= done;

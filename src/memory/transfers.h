@@ -63,9 +63,11 @@ struct PeerTransfers {
   const Peer& peer;
   Transfers& transfers;
 
-  void copy_from(Region region, std::size_t offset, void* destination, std::size_t bytes,
-                 Store store = Store::cached) const {
-    transfers.begin(peer, {Copy::Direction::read, store, region, offset, static_cast<std::byte*>(destination), bytes});
+  /// spread: where it belongs, if not in one run at `destination`.
+  void copy_from(Region region, std::size_t offset, void* destination, std::size_t bytes, Store store = Store::cached,
+                 Spread* spread = nullptr) const {
+    auto* const to = static_cast<std::byte*>(destination);
+    transfers.begin(peer, {Copy::Direction::read, store, region, offset, to, bytes, spread});
   }
   void copy_to(Region region, std::size_t offset, const void* source, std::size_t bytes,
                Store store = Store::cached) const {

@@ -22,7 +22,7 @@
   X(Comm_set_errhandler) X(Waitall) X(Waitany) X(Waitsome) X(Test) X(Testany) X(Testsome) X(Pack_c) X(Unpack_c)    \
   X(Comm_get_errhandler) X(Errhandler_free) X(Publish_name) X(Lookup_name) X(Unpublish_name) X(Error_string)       \
   X(Comm_create) X(Error_class) X(Get_elements_x) X(Issend) X(Is_thread_main) X(Recv)   \
-  X(Comm_get_name)
+  X(Comm_get_name) X(Type_get_envelope_c) X(Type_get_contents_c)
 // clang-format on
 
 namespace tutti::mpi {

@@ -67,6 +67,9 @@ int PMPI_Pack_c(const void* inbuf, MPI_Count incount, MPI_Datatype datatype, voi
                 MPI_Count* position, MPI_Comm comm);
 int PMPI_Unpack_c(const void* inbuf, MPI_Count insize, MPI_Count* position, void* outbuf, MPI_Count outcount,
                   MPI_Datatype datatype, MPI_Comm comm);
+int PMPI_Type_get_envelope_c(MPI_Datatype, MPI_Count*, MPI_Count*, MPI_Count*, MPI_Count*, int*);
+int PMPI_Type_get_contents_c(MPI_Datatype, MPI_Count, MPI_Count, MPI_Count, MPI_Count, int*, MPI_Aint*, MPI_Count*,
+                             MPI_Datatype*);
 
 int MPI_Send_c(const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm);
 int MPI_Ssend_c(const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm);

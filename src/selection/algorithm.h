@@ -67,6 +67,8 @@ struct Traits {
   Readers lends = Readers::none;
   /// Blocks whose sizes differ take one hop where they are small.
   bool packs_small = false;
+  /// What is sent is taken from where its elements lie with gaps, if the call is one operation (Spreads).
+  bool takes_spread = false;
   /// Between nodes: a node has a result of each run of ranks at a time.
   bool gathers_runs = false;
 

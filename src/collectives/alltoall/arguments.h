@@ -13,6 +13,7 @@ struct AlltoallArguments {
   bool regular = true;  ///< Alltoall
   memory::Store store = memory::Store::cached;
   int parameter = 0;
+  Spreads sent = {}, received = {};
 };
 
 template <>

@@ -29,10 +29,15 @@ bool prefer_slot(const Blocks& send, std::size_t count) {
 }
 
 /// True if peers read the blocks where they are, so that this rank has to wait for them.
-bool expose_blocks(Operation& operation, const Blocks& send) {
+bool expose_blocks(Operation& operation, const AlltoallArguments& arguments) {
   const Communicator& communicator = operation.communicator();
   const auto count = static_cast<std::size_t>(communicator.size());
-  return !post_blocks(operation, {send, count, Side::source, prefer_slot(send, count), communicator.rank()})
+  return !post_blocks(operation, {.blocks = arguments.send,
+                                  .count = count,
+                                  .side = Side::source,
+                                  .prefer_slot = prefer_slot(arguments.send, count),
+                                  .skip = communicator.rank(),
+                                  .sent = arguments.sent})
               .exposure.in_the_ring;
 }
 
@@ -46,10 +51,12 @@ Task direct_body(Operation& operation, const AlltoallArguments& arguments) {
   PackedBlocks packed(operation);
   const PackedBlocks::Form form = form_of(communicator, arguments);
   bool wait_for_readers = false;
-  if (form.place != PackedBlocks::Place::none)
+  if (form.place != PackedBlocks::Place::none) {
+    pack(arguments.sent, send, static_cast<std::size_t>(ranks), self);
     packed.send_all(form, send);
-  else
-    wait_for_readers = expose_blocks(operation, send);
+  } else {
+    wait_for_readers = expose_blocks(operation, arguments);
+  }
   keep_own_block(communicator, arguments);
 
   // Who has packed its blocks does not wait for an answer, who has exposed them does. Of those from whom this rank
@@ -66,7 +73,7 @@ Task direct_body(Operation& operation, const AlltoallArguments& arguments) {
     co_await operation.posted(rank);
     if (packed.open(rank, PackedBlocks::index_of(self, rank), to.at, to.bytes)) continue;
     answer = true;
-    pull(operation, rank, self, to, arguments.store);
+    pull(operation, rank, self, to, arguments.store, arguments.received[rank]);
   }
   co_await operation.copied();
   if (all_seen) operation.seen_all();
@@ -101,6 +108,6 @@ selection::Algorithm<AlltoallArguments> alltoall_direct{
                              .across = selection::Across::all};
     },
     {direct_body, only_done, in_flight},
-    {.lends = Readers::one, .packs_small = true}};
+    {.lends = Readers::one, .packs_small = true, .takes_spread = true}};
 
 }  // namespace tutti

@@ -42,9 +42,11 @@ Task pairwise_body(Operation& operation, const AlltoallArguments& arguments) {
   const int ranks = communicator.size();
   const int self = communicator.rank();
   const Pairs pairs(communicator.order());
-  const ExposedBlocks mine = post_blocks(
-      operation,
-      {.blocks = arguments.send, .count = static_cast<std::size_t>(ranks), .side = Side::source, .skip = self});
+  const ExposedBlocks mine = post_blocks(operation, {.blocks = arguments.send,
+                                                     .count = static_cast<std::size_t>(ranks),
+                                                     .side = Side::source,
+                                                     .skip = self,
+                                                     .sent = arguments.sent});
   keep_own_block(communicator, arguments);
 
   for (int step = 1; step < ranks; ++step) {
@@ -55,7 +57,7 @@ Task pairwise_body(Operation& operation, const AlltoallArguments& arguments) {
     }
     if (const Block to = arguments.receive[rank]; to.bytes > 0) {
       co_await operation.posted(rank);
-      pull(operation, rank, self, to, arguments.store);
+      pull(operation, rank, self, to, arguments.store, arguments.received[rank]);
       co_await operation.copied();
     }
     operation.publish(steps_read, step);
@@ -86,6 +88,7 @@ selection::Algorithm<AlltoallArguments> alltoall_pairwise{
                              .startups = steps,
                              .across = selection::Across::all};
     },
-    {pairwise_body, pairwise_flags}};
+    {pairwise_body, pairwise_flags},
+    {.takes_spread = true}};
 
 }  // namespace tutti

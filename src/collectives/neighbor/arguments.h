@@ -24,6 +24,7 @@ struct NeighborArguments {
   std::size_t bytes = 0;
   memory::Store store = memory::Store::cached;
   int parameter = 0;
+  Spreads received = {};
 };
 
 template <>

@@ -1,8 +1,7 @@
 #include "mpi/arguments/blocks.h"
 
-#include <limits>
+#include <utility>
 
-#include "mpi/communicators.h"
 #include "mpi/report/explain.h"
 
 namespace tutti::mpi {
@@ -12,15 +11,8 @@ namespace {
 /// Private memory that a thread keeps for its own calls; more is for all threads.
 constexpr std::size_t kept_bytes = std::size_t{1} << 20;
 
-/// Between these the host moves a block from one type to another.
-constexpr std::size_t least_direct_bytes = std::size_t{16} << 10;
-constexpr std::size_t most_direct_bytes = std::numeric_limits<int>::max();
-
-/// In pieces that stay in the cache. Intel MPI takes memory for all of a message to itself, anew for each.
-bool host_moves_in_pieces() {
-  static const bool does = job() && job()->origin.host != "Intel MPI";
-  return does;
-}
+/// It takes a microsecond to find out what a datatype is made of.
+constexpr std::size_t least_spread_bytes = 4096;
 
 }  // namespace
 
@@ -34,16 +26,21 @@ bool UserBlocks::describe_regular(const BlockList& list) {
   const TypeInfo* info = type_info(list.type, room);
   if (!info) return refuse(Refusal::datatype);
   if (list.elements_each < 0) return false;
-  const auto* user = static_cast<const std::byte*>(list.buffer);
+  const auto* const user = user_ = static_cast<const std::byte*>(list.buffer);
   type_ = list.type;
   elements_ = static_cast<std::size_t>(list.elements_each);
   const std::size_t bytes = elements_ * info->bytes;
   // MPI_BOTTOM is null on some hosts, but needs a type that holds addresses.
   if (!user && (info->predefined || info->contiguous) && bytes && is_anywhere()) return false;
-  if (bytes == 0 || is_direct(*info, user))
+  if (bytes == 0 || is_direct(*info, user)) {
     blocks_ = Blocks::regular(user, bytes);
+    return true;
+  }
+  const std::optional<memory::Layout> layout = layout_of_packed(user, bytes, type_, elements_);
+  if (count_ == 1 && layout && layout->loops() == 0)
+    blocks_ = Blocks::regular(user + layout->first(), bytes);
   else
-    pack_regular(user, elements_, type_, *info, bytes);
+    pack_regular(user, elements_, type_, *info, bytes, layout);
   return true;
 }
 
@@ -74,23 +71,35 @@ bool UserBlocks::describe_irregular(const BlockList& list) {
     const std::byte* const block = user + scratch.offsets[i];
     // Absolute addresses are displacements from MPI_BOTTOM.
     if (!(list.has_types ? block : user) && (info->predefined || info->contiguous)) return false;
-    if (!is_direct(*info, block))
-      scratch.packed.push_back({i, block, elements, list.has_types ? list.types[i] : list.type, *info});
+    if (is_direct(*info, block)) continue;
+    const MPI_Datatype type = list.has_types ? list.types[i] : list.type;
+    std::optional<memory::Layout> layout = layout_of_packed(block, scratch.sizes[i], type, elements);
+    if (layout && layout->loops() == 0)
+      scratch.offsets[i] += layout->first();
+    else
+      scratch.packed.push_back({i, block, elements, type, *info, layout});
   }
   blocks_ = Blocks::irregular(user, scratch.sizes.data(), scratch.offsets.data());
   place_packed();
   return true;
 }
 
+std::optional<memory::Layout> UserBlocks::layout_of_packed(const std::byte* address, std::size_t bytes,
+                                                           MPI_Datatype type, std::size_t elements) const {
+  // Memory of devices may be nothing to this processor.
+  if (bytes < least_spread_bytes || copies_ || !address || devices::may_be_there()) return std::nullopt;
+  return layout_of(type, elements);
+}
+
 void UserBlocks::pack_regular(const std::byte* user, std::size_t elements, MPI_Datatype type, const TypeInfo& info,
-                              std::size_t stride) {
+                              std::size_t stride, const std::optional<memory::Layout>& layout) {
   MPI_Aint lower = 0, extent = static_cast<MPI_Aint>(info.bytes);
   if (!info.contiguous) host.Type_get_extent(type, &lower, &extent);
   const MPI_Aint distance = static_cast<MPI_Aint>(elements) * extent;
   Scratch& scratch = this->scratch();
   scratch.packed.clear();
   for (std::size_t i = 0; i < count_ && elements * info.bytes > 0; ++i)
-    if (!is_nowhere(i)) scratch.packed.push_back({i, user + static_cast<MPI_Aint>(i) * distance, elements, type, info});
+    if (!is_nowhere(i)) scratch.packed.push_back({i, user + static_cast<MPI_Aint>(i) * distance, elements, type, info, layout});
   blocks_ = Blocks::regular(scratch.memory.at_least(count_ * stride), stride);
 }
 
@@ -107,42 +116,39 @@ void UserBlocks::place_packed() {
 }
 
 void UserBlocks::widen(std::size_t bytes) {
-  const std::byte* user = scratch().packed.empty() ? blocks_.base : scratch().packed.front().user;
   TypeInfo room;
   const TypeInfo& info = *type_info(type_, room);
-  pack_regular(user, elements_, type_, info, bytes);
+  pack_regular(user_, elements_, type_, info, bytes, std::nullopt);
 }
 
-std::optional<ProgramElements> UserBlocks::elements_of(std::size_t i) {
-  for (const Packed& packed : scratch().packed)
-    if (packed.index == i) return ProgramElements{packed.user, packed.elements, packed.type};
-  return std::nullopt;
-}
-
-void UserBlocks::take_directly(std::size_t i, UserBlocks& from) {
-  const std::size_t bytes = blocks_.size(i);
-  // The host takes as long for a small message as for packing it; devices' memory may be nothing to it.
-  if (bytes < least_direct_bytes || bytes > most_direct_bytes || HostOutOfReach::is() || devices::may_be_there() ||
-      !host_moves_in_pieces())
-    return;
-  const std::optional<ProgramElements> source = from.elements_of(i), target = elements_of(i);
-  if (!source && !target) return;
-  from_ = source.value_or(ProgramElements{from.blocks_.at(i), bytes, MPI_BYTE});
-  to_ = target.value_or(ProgramElements{blocks_.at(i), bytes, MPI_BYTE});
-  for (UserBlocks* blocks : {&from, this}) {
-    blocks->cut(i, 0);
-    blocks->leave_out(i);
+Spreads UserBlocks::spreads() {
+  if (!scratch_ || scratch_->packed.empty()) return {};
+  Scratch& scratch = *scratch_;
+  scratch.spreads.clear();
+  scratch.spreads.reserve(scratch.packed.size());
+  scratch.spread_of.assign(count_, nullptr);
+  for (Packed& packed : scratch.packed) {
+    // One that was made shorter or longer is none of the core's.
+    if (packed.index == left_out_ || !packed.layout || packed.layout->bytes() != blocks_.size(packed.index)) continue;
+    scratch.spreads.push_back({*packed.layout, const_cast<std::byte*>(packed.user)});
+    packed.spread = scratch.spread_of[packed.index] = &scratch.spreads.back();
   }
+  return {scratch.spread_of.data()};
 }
 
 int UserBlocks::pack(const Packed& packed) {
+  if (packed.layout) {
+    const memory::Spread elements{*packed.layout, const_cast<std::byte*>(packed.user)};
+    elements.get(0, blocks_.at(packed.index), packed.layout->bytes());
+    return MPI_SUCCESS;
+  }
   return mpi::pack(packed.user, packed.elements, packed.type, packed.info, blocks_.at(packed.index), communicator_);
 }
 
 int UserBlocks::pack_all() {
   int code = MPI_SUCCESS;
   for (const Packed& packed : scratch().packed) {
-    if (packed.index == left_out_) continue;
+    if (packed.index == left_out_ || packed.spread) continue;
     if (const int failed = pack(packed); failed != MPI_SUCCESS) code = failed;
   }
   return code;
@@ -158,15 +164,14 @@ int UserBlocks::pack(std::size_t i) {
 int UserBlocks::unpack_all(int code) {
   for (const Packed& packed : scratch().packed) {
     if (packed.index == left_out_) continue;
+    if (packed.spread && std::exchange(packed.spread->is_there, false)) continue;
     auto* user = const_cast<std::byte*>(packed.user);
     if (const int failed =
             mpi::unpack(blocks_.at(packed.index), user, packed.elements, packed.type, packed.info, communicator_);
         failed != MPI_SUCCESS && code == MPI_SUCCESS)
       code = failed;
   }
-  if (from_.count == 0) return code;
-  const int failed = copy_elements(from_, to_);
-  return code == MPI_SUCCESS ? failed : code;
+  return code;
 }
 
 }  // namespace tutti::mpi

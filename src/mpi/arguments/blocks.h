@@ -96,9 +96,8 @@ class UserBlocks {
   /// Makes block i of an irregular list shorter.
   void cut(std::size_t i, std::size_t bytes) { scratch().sizes[i] = bytes; }
 
-  /// Block i comes from block i of `from`, the same rank's, if that saves copies: then it is none for the core, and
-  /// unpack() moves it from one type to the other. For irregular lists, of blocks with equal sizes.
-  void take_directly(std::size_t i, UserBlocks& from);
+  /// Blocks whose elements have gaps where these are. pack() leaves them to the core then, unpack() if they are there.
+  Spreads spreads();
 
   /// As the core gets them; after describe() and all of the above.
   const Blocks& core() const { return blocks_; }
@@ -124,11 +123,15 @@ class UserBlocks {
     std::size_t elements;
     MPI_Datatype type;
     TypeInfo info;
+    std::optional<memory::Layout> layout;  ///< if it is known
+    memory::Spread* spread = nullptr;
   };
   struct Scratch {
     std::vector<std::size_t> sizes;
     std::vector<std::ptrdiff_t> offsets;
     std::vector<Packed> packed;
+    std::vector<memory::Spread> spreads;
+    std::vector<memory::Spread*> spread_of;  ///< each block
     CallMemory memory;
 
     void give_back();
@@ -150,14 +153,17 @@ class UserBlocks {
     return info.contiguous && !copies_ && !device_of(address);
   }
 
+  /// The layout of a block of so many bytes that is not direct, if it pays to find it out.
+  std::optional<memory::Layout> layout_of_packed(const std::byte* address, std::size_t bytes, MPI_Datatype type,
+                                                 std::size_t elements) const;
+
   bool describe_regular(const BlockList& list);
   bool describe_irregular(const BlockList& list);
   int pack_all();
   int unpack_all(int code);
   void pack_regular(const std::byte* user, std::size_t elements, MPI_Datatype type, const TypeInfo& info,
-                    std::size_t stride);
+                    std::size_t stride, const std::optional<memory::Layout>& layout);
   int pack(const Packed& packed);
-  std::optional<ProgramElements> elements_of(std::size_t i);
   bool is_nowhere(std::size_t i) const { return neighbors_ && (*neighbors_)[i] < 0; }
   /// Whether there is a block at all: without, nobody looks at the buffer, and what is passed as one may differ between
   /// ranks.
@@ -178,9 +184,9 @@ class UserBlocks {
   MPI_Comm communicator_;
   const std::vector<int>* neighbors_ = nullptr;
   std::size_t left_out_ = SIZE_MAX;
-  ProgramElements from_, to_;  ///< of take_directly()
-  MPI_Datatype type_{};        ///< of regular blocks
-  std::size_t elements_ = 0;   ///< of each regular block
+  const std::byte* user_ = nullptr;  ///< of regular blocks
+  MPI_Datatype type_{};              ///< of regular blocks
+  std::size_t elements_ = 0;         ///< of each regular block
   Blocks blocks_;
 };
 

@@ -2,9 +2,9 @@
 
 #include <cstdint>
 #include <unordered_map>
-#include <vector>
 
 #include "mpi/arguments/recent.h"
+#include "mpi/arguments/type_contents.h"
 
 namespace tutti::mpi {
 
@@ -124,32 +124,16 @@ void learn_operators() {
   for (const auto& [handle, operation] : all) predefined_operators().emplace(key_of(handle), operation);
 }
 
-/// The type that `datatype` repeats without gaps in the order of its signature, if it is so simple.
+/// Whether it repeats a predefined type without gaps, in the order of its signature.
 bool is_plain(MPI_Datatype datatype, int depth) {
   if (predefined_types().count(key_of(datatype))) return predefined_types()[key_of(datatype)].contiguous;
   if (depth > 8) return false;
-  int integers = 0, addresses = 0, types = 0, combiner = 0;
-  if (host.Type_get_envelope(datatype, &integers, &addresses, &types, &combiner) != MPI_SUCCESS) return false;
-  if (combiner != MPI_COMBINER_CONTIGUOUS && combiner != MPI_COMBINER_DUP) return false;
-  std::vector<int> integer(static_cast<std::size_t>(integers) + 1);
-  std::vector<MPI_Aint> address(static_cast<std::size_t>(addresses) + 1);
-  std::vector<MPI_Datatype> inner(static_cast<std::size_t>(types) + 1);
-  if (host.Type_get_contents(datatype, integers, addresses, types, integer.data(), address.data(), inner.data()) !=
-      MPI_SUCCESS)
-    return false;
-  const bool plain = is_plain(inner[0], depth + 1);
-  if (!type_has_a_name(inner[0])) host.Type_free(&inner[0]);
-  return plain;
+  const TypeContents contents(datatype);
+  return (contents.combiner() == MPI_COMBINER_CONTIGUOUS || contents.combiner() == MPI_COMBINER_DUP) &&
+         is_plain(contents.type(), depth + 1);
 }
 
 }  // namespace
-
-bool type_has_a_name(MPI_Datatype datatype) {
-  int integers = 0, addresses = 0, types = 0, combiner = MPI_COMBINER_NAMED;
-  host.Type_get_envelope(datatype, &integers, &addresses, &types, &combiner);
-  return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL || combiner == MPI_COMBINER_F90_COMPLEX ||
-         combiner == MPI_COMBINER_F90_INTEGER;
-}
 
 void learn_predefined() {
   learn_c_types();
@@ -185,6 +169,77 @@ const TypeInfo* type_info(MPI_Datatype datatype, TypeInfo& room) {
   room.bytes = static_cast<std::size_t>(size);
   room.contiguous = lower == 0 && true_lower == 0 && extent == size && true_extent == size && is_plain(datatype, 0);
   return &room;
+}
+
+namespace {
+
+std::optional<memory::Layout> layout_of_type(MPI_Datatype datatype, int depth);
+
+/// Dimensions in the order in which their elements follow each other.
+std::optional<memory::Layout> layout_of_subarray(const TypeContents& contents, memory::Layout layout, MPI_Aint extent) {
+  const auto dimensions = static_cast<std::size_t>(contents.number(0));
+  const bool first_is_innermost = contents.number(3 * dimensions + 1) == MPI_ORDER_FORTRAN;
+  MPI_Aint distance = extent;
+  for (std::size_t i = 0; i < dimensions; ++i) {
+    const std::size_t dimension = 1 + (first_is_innermost ? i : dimensions - 1 - i);
+    if (!layout.repeat(static_cast<std::size_t>(contents.number(dimensions + dimension)), distance)) return std::nullopt;
+    layout.move(contents.number(2 * dimensions + dimension) * distance);
+    distance *= contents.number(dimension);
+  }
+  return layout;
+}
+
+/// `blocks` times `length` elements of the type that the contents have.
+std::optional<memory::Layout> layout_of_blocks(const TypeContents& contents, std::int64_t blocks, MPI_Aint distance,
+                                               std::int64_t length, int depth) {
+  std::optional<memory::Layout> layout = layout_of_type(contents.type(), depth);
+  MPI_Aint lower = 0, extent = 0;
+  host.Type_get_extent(contents.type(), &lower, &extent);
+  if (!layout || !layout->repeat(static_cast<std::size_t>(length), extent) ||
+      !layout->repeat(static_cast<std::size_t>(blocks), distance))
+    return std::nullopt;
+  return layout;
+}
+
+/// Of a type that has bytes, and so no count of none among its arguments but in lists.
+std::optional<memory::Layout> layout_of_type(MPI_Datatype datatype, int depth) {
+  if (const auto found = predefined_types().find(key_of(datatype)); found != predefined_types().end())
+    return found->second.contiguous ? std::optional(memory::Layout(found->second.bytes)) : std::nullopt;
+  if (depth > 8) return std::nullopt;
+  const TypeContents contents(datatype);
+  MPI_Aint lower = 0, extent = 0;
+  switch (contents.combiner()) {
+    case MPI_COMBINER_DUP:
+    case MPI_COMBINER_RESIZED:
+      return layout_of_type(contents.type(), depth + 1);
+    case MPI_COMBINER_CONTIGUOUS:
+      return layout_of_blocks(contents, 1, 0, contents.number(0), depth + 1);
+    case MPI_COMBINER_VECTOR:
+      host.Type_get_extent(contents.type(), &lower, &extent);
+      return layout_of_blocks(contents, contents.number(0), contents.number(2) * extent, contents.number(1), depth + 1);
+    case MPI_COMBINER_HVECTOR:
+      return layout_of_blocks(contents, contents.number(0), contents.displacement(0), contents.number(1), depth + 1);
+    case MPI_COMBINER_SUBARRAY: {
+      const std::optional<memory::Layout> element = layout_of_type(contents.type(), depth + 1);
+      host.Type_get_extent(contents.type(), &lower, &extent);
+      return element ? layout_of_subarray(contents, *element, extent) : std::nullopt;
+    }
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+std::optional<memory::Layout> layout_of(MPI_Datatype datatype, std::size_t count) {
+  TypeInfo room;
+  const TypeInfo* const info = type_info(datatype, room);
+  if (count == 0 || !info || info->bytes == 0) return std::nullopt;
+  std::optional<memory::Layout> layout = layout_of_type(datatype, 0);
+  MPI_Aint lower = 0, extent = 0;
+  host.Type_get_extent(datatype, &lower, &extent);
+  if (!layout || !layout->repeat(count, extent) || layout->bytes() != count * info->bytes) return std::nullopt;
+  return layout;
 }
 
 OperatorInfo operator_info(MPI_Op operation) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 
+#include "memory/layout.h"
 #include "mpi/host.h"
 #include "reduction/reduction.h"
 
@@ -42,9 +43,6 @@ class HostOutOfReach {
 /// predefined types what never changes, of others `room`: nothing that a call out of a wait of this one could overwrite.
 const TypeInfo* type_info(MPI_Datatype datatype, TypeInfo& room);
 
-/// Whether the type must not be freed: it has a name, or stands for a Fortran kind.
-bool type_has_a_name(MPI_Datatype datatype);
-
 /// Packs `count` elements at `buffer`, which may be in memory of a device, into `bytes`, or back. Contiguous raw data, as
 /// all supported hosts pack. Returns the host's error code.
 int pack(const void* buffer, std::size_t count, MPI_Datatype datatype, const TypeInfo& info, std::byte* bytes,
@@ -52,15 +50,9 @@ int pack(const void* buffer, std::size_t count, MPI_Datatype datatype, const Typ
 int unpack(const std::byte* bytes, void* buffer, std::size_t count, MPI_Datatype datatype, const TypeInfo& info,
            MPI_Comm communicator);
 
-/// Elements of a datatype, as arguments of MPI name them.
-struct ProgramElements {
-  const std::byte* address = nullptr;
-  std::size_t count = 0;
-  MPI_Datatype type{};
-};
-
-/// Copies elements to as many bytes of others, in memory of the host. Returns the host's error code.
-int copy_elements(const ProgramElements& from, const ProgramElements& to);
+/// Where the bytes of `count` elements lie, in the order of their signature. Nothing if that is none, or no loops of runs:
+/// members of structures, lists of blocks.
+std::optional<memory::Layout> layout_of(MPI_Datatype datatype, std::size_t count);
 
 enum class OperatorKind { unknown, predefined, user };
 struct OperatorInfo {

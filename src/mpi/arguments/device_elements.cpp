@@ -7,6 +7,7 @@
 
 #include "mpi/arguments/call_memory.h"
 #include "mpi/arguments/device_memory.h"
+#include "mpi/arguments/type_contents.h"
 #include "mpi/errors.h"
 
 namespace tutti::mpi {
@@ -41,78 +42,52 @@ struct Part {
   MPI_Datatype datatype;
 };
 
-/// What a type was made of. The types among it are freed, those with names excepted.
-class Contents {
- public:
-  explicit Contents(MPI_Datatype datatype) {
-    int integers = 0, addresses = 0, types = 0;
-    if (host.Type_get_envelope(datatype, &integers, &addresses, &types, &combiner_) != MPI_SUCCESS || types == 0)
-      return;
-    integers_.resize(static_cast<std::size_t>(integers) + 1);
-    addresses_.resize(static_cast<std::size_t>(addresses) + 1);
-    types_.resize(static_cast<std::size_t>(types));
-    if (host.Type_get_contents(datatype, integers, addresses, types, integers_.data(), addresses_.data(),
-                               types_.data()) != MPI_SUCCESS)
-      types_.clear();
+/// Those of an element at `base`, in the order of its signature; none if it was made in another way.
+std::vector<Part> parts_of(const TypeContents& contents, std::byte* base) {
+  std::vector<Part> parts;
+  const auto add = [&](MPI_Aint displacement, std::int64_t count, MPI_Datatype datatype) {
+    const auto at = reinterpret_cast<std::uintptr_t>(base) + static_cast<std::uintptr_t>(displacement);
+    if (count > 0) parts.push_back({reinterpret_cast<std::byte*>(at), static_cast<std::size_t>(count), datatype});
+  };
+  const auto for_each_block = [&](auto&& add_block) {
+    const auto blocks = static_cast<std::size_t>(contents.number(0));
+    for (std::size_t i = 0; i < blocks; ++i) add_block(i);
+  };
+  switch (contents.combiner()) {
+    case MPI_COMBINER_DUP:
+    case MPI_COMBINER_RESIZED:
+      add(0, 1, contents.type());
+      break;
+    case MPI_COMBINER_CONTIGUOUS:
+      add(0, contents.number(0), contents.type());
+      break;
+    case MPI_COMBINER_STRUCT:
+      for_each_block([&](std::size_t i) { add(contents.displacement(i), contents.number(1 + i), contents.type(i)); });
+      break;
+    case MPI_COMBINER_HINDEXED:
+      for_each_block([&](std::size_t i) { add(contents.displacement(i), contents.number(1 + i), contents.type()); });
+      break;
+    case MPI_COMBINER_HINDEXED_BLOCK:
+      for_each_block([&](std::size_t i) { add(contents.displacement(i), contents.number(1), contents.type()); });
+      break;
+    default:
+      break;
   }
-  ~Contents() {
-    for (MPI_Datatype& each : types_)
-      if (!type_has_a_name(each)) host.Type_free(&each);
-  }
-  Contents(const Contents&) = delete;
-  Contents& operator=(const Contents&) = delete;
-
-  /// Those of an element at `base`, in the order of its signature; none if it was made in another way.
-  std::vector<Part> parts(std::byte* base) const {
-    std::vector<Part> parts;
-    if (types_.empty()) return parts;
-    const auto add = [&](MPI_Aint displacement, int count, MPI_Datatype datatype) {
-      const auto at = reinterpret_cast<std::uintptr_t>(base) + static_cast<std::uintptr_t>(displacement);
-      if (count > 0) parts.push_back({reinterpret_cast<std::byte*>(at), static_cast<std::size_t>(count), datatype});
-    };
-    const auto blocks = static_cast<std::size_t>(integers_[0]);
-    switch (combiner_) {
-      case MPI_COMBINER_DUP:
-      case MPI_COMBINER_RESIZED:
-        add(0, 1, types_[0]);
-        break;
-      case MPI_COMBINER_CONTIGUOUS:
-        add(0, integers_[0], types_[0]);
-        break;
-      case MPI_COMBINER_STRUCT:
-        for (std::size_t i = 0; i < blocks; ++i) add(addresses_[i], integers_[1 + i], types_[i]);
-        break;
-      case MPI_COMBINER_HINDEXED:
-        for (std::size_t i = 0; i < blocks; ++i) add(addresses_[i], integers_[1 + i], types_[0]);
-        break;
-      case MPI_COMBINER_HINDEXED_BLOCK:
-        for (std::size_t i = 0; i < blocks; ++i) add(addresses_[i], integers_[1], types_[0]);
-        break;
-      default:
-        break;
-    }
-    return parts;
-  }
-
- private:
-  int combiner_ = MPI_COMBINER_NAMED;
-  std::vector<int> integers_;
-  std::vector<MPI_Aint> addresses_;
-  std::vector<MPI_Datatype> types_;
-};
+  return parts;
+}
 
 /// each(part, info, at): at: where the part's bytes begin among those of all elements. Nothing if the elements cannot be
 /// taken apart, else the first code that is an error.
 template <class Each>
 std::optional<int> for_each_part(void* buffer, std::size_t count, MPI_Datatype datatype, const TypeInfo& info,
                                  Each&& each) {
-  const Contents contents(datatype);
+  const TypeContents contents(datatype);
   MPI_Aint lower = 0, extent = 0;
   host.Type_get_extent(datatype, &lower, &extent);
   const auto base = reinterpret_cast<std::uintptr_t>(buffer);
   for (std::size_t i = 0; i < count; ++i) {
     const std::uintptr_t element = base + i * static_cast<std::uintptr_t>(extent);
-    const std::vector<Part> parts = contents.parts(reinterpret_cast<std::byte*>(element));
+    const std::vector<Part> parts = parts_of(contents, reinterpret_cast<std::byte*>(element));
     if (parts.empty()) return std::nullopt;
     std::size_t at = i * info.bytes;
     for (const Part& part : parts) {

@@ -90,13 +90,12 @@ MPI_Comm alone() {
   return communicator;
 }
 
-/// The host moves a message in pieces of its own, whatever the size of its elements.
-int send_to_self(const void* from, int from_count, MPI_Datatype from_type, void* to, int to_count,
-                 MPI_Datatype to_type) {
+/// The host moves a message of one element in pieces of its own, whatever its size.
+int send_to_self(const void* from, MPI_Datatype from_type, void* to, MPI_Datatype to_type) {
   // Threads that do so at the same time must not receive each other's.
   static std::atomic<unsigned> calls{0};
   const int tag = static_cast<int>(calls.fetch_add(1, std::memory_order_relaxed) % 32768);
-  return host.Sendrecv(from, from_count, from_type, 0, tag, to, to_count, to_type, 0, tag, alone(), MPI_STATUS_IGNORE);
+  return host.Sendrecv(from, 1, from_type, 0, tag, to, 1, to_type, 0, tag, alone(), MPI_STATUS_IGNORE);
 }
 
 /// One element, of more bytes than an int counts: MPI_Pack cannot tell how far it has come in it.
@@ -111,8 +110,8 @@ int move_large(Direction direction, const Elements& element, std::byte* packed, 
   }
   const ManyBytes many(bytes);
   if (many.code() != MPI_SUCCESS) return many.code();
-  return packs ? send_to_self(element.begin(), 1, element.datatype(), packed, 1, many.type())
-               : send_to_self(packed, 1, many.type(), element.begin(), 1, element.datatype());
+  return packs ? send_to_self(element.begin(), element.datatype(), packed, many.type())
+               : send_to_self(packed, many.type(), element.begin(), element.datatype());
 }
 
 /// Elements of memory of the host, with gaps.
@@ -156,11 +155,6 @@ int unpack(const std::byte* bytes, void* buffer, std::size_t count, MPI_Datatype
   if (const auto code = unpack_to_device(bytes, buffer, count, datatype, info, communicator)) [[unlikely]]
     return *code;
   return move_elements(Direction::unpack, buffer, count, datatype, info, const_cast<std::byte*>(bytes), communicator);
-}
-
-int copy_elements(const ProgramElements& from, const ProgramElements& to) {
-  return send_to_self(from.address, static_cast<int>(from.count), from.type, const_cast<std::byte*>(to.address),
-                      static_cast<int>(to.count), to.type);
 }
 
 }  // namespace tutti::mpi

@@ -197,12 +197,13 @@ struct AlltoallCall : BlocksCall<Form> {
     if (too_long && list.is_regular) receive.widen(send.bytes(own_index));
     if (too_long && !list.is_regular) send.cut(own_index, receive.bytes(own_index));
     if (list.is_regular && send.bytes(0) == 0) return refuse(Refusal::nothing);
-    if (!Form::is_pending && !list.is_regular && !in_place && send.bytes(own_index) == receive.bytes(own_index))
-      receive.take_directly(own_index, send);
 
     AlltoallArguments arguments;
     arguments.send = send.core();
     arguments.receive = receive.core();
+    arguments.received = receive.spreads();
+    // A pending call is told when it starts, and packs then.
+    if (!Form::is_pending) arguments.sent = send.spreads();
     arguments.regular = list.is_regular;
     return this->carry_out(arguments, Shown{arguments.send.base, send.bytes(own_index)}, send, receive, too_long);
   }
@@ -242,6 +243,7 @@ struct NeighborCall : BlocksCall<Form> {
     arguments.send = send.core();
     if (sends_same) arguments.send.stride = 0;
     arguments.receive = receive.core();
+    arguments.received = receive.spreads();
     arguments.regular = receive_list.is_regular;
     if (arguments.regular) arguments.bytes = std::max(arguments.send.bytes, arguments.receive.bytes);
     const Shown shown{arguments.send.base, arguments.send.is_regular() ? arguments.send.bytes : 0};

@@ -11,12 +11,19 @@ namespace tutti {
 
 namespace {
 
-/// Said instead of a size: there is a table, in a region of its own or at the head of the post's tail.
+/// Said instead of a size: there is a table, in a region of its own or at the head of the post's tail; or one of blocks that
+/// may have gaps.
 constexpr std::uint64_t irregular = std::numeric_limits<std::uint64_t>::max();
 constexpr std::uint64_t irregular_in_post = irregular - 1;
+constexpr std::uint64_t irregular_with_gaps = irregular - 2;
 
 struct Entry {
   std::uint64_t offset, bytes;
+};
+/// offset: of the layout's base.
+struct EntryWithGaps {
+  std::uint64_t offset;
+  memory::Layout layout;
 };
 
 struct ShortEntry {
@@ -135,12 +142,27 @@ Blocks in_copy(Operation& operation, const BlocksToPost& what, std::byte* base, 
   return copy;
 }
 
-/// copy(to, from, bytes): of each of them.
+/// copy(to, i): of each of them.
 template <class Copy>
 void copy_in(const BlocksToPost& what, const Blocks& to, const Copy& copy) {
   const std::size_t distinct = what.blocks.is_regular() && what.blocks.stride == 0 ? 1 : what.count;
   for (std::size_t i = 0; i < distinct; ++i)
-    if (const std::size_t bytes = size_in_copy(what, i)) copy(to.at(i), what.blocks.at(i), bytes);
+    if (size_in_copy(what, i) > 0) copy(to.at(i), i);
+}
+
+/// All of the memory in which the blocks lie, those that have gaps too.
+Blocks with_gaps(Operation& operation, const BlocksToPost& what) {
+  auto* const sizes = operation.array<std::size_t>(what.count);
+  auto* const offsets = operation.array<std::ptrdiff_t>(what.count);
+  for (std::size_t i = 0; i < what.count; ++i) {
+    sizes[i] = size_in_copy(what, i);
+    offsets[i] = what.blocks.offset(i);
+    if (sizes[i] == 0 || !what.sent[i]) continue;
+    const memory::Layout::Extent extent = what.sent[i]->layout.extent();
+    sizes[i] = extent.bytes;
+    offsets[i] = what.sent[i]->base + extent.first - what.blocks.base;
+  }
+  return Blocks::irregular(what.blocks.base, sizes, offsets);
 }
 
 /// Small blocks to read travel with the post itself: their reader needs no other line.
@@ -155,7 +177,8 @@ ExposedBlocks post_in_tail(Operation& operation, const BlocksToPost& what) {
                            static_cast<std::uint8_t>(size_in_copy(what, i))};
     std::memcpy(tail + i * sizeof entry, &entry, sizeof entry);
   }
-  copy_in(what, exposed.local, copy_bytes);
+  copy_in(what, exposed.local,
+          [&](std::byte* to, std::size_t i) { copy_bytes(to, what.blocks.at(i), what.blocks.size(i)); });
   mine.regions.source = exposed.exposure.region.bits();
   mine.regions.destination = 0;
   mine.regions.bytes = is_regular ? exposed.local.bytes : irregular_in_post;
@@ -167,15 +190,29 @@ ExposedBlocks post_in_tail(Operation& operation, const BlocksToPost& what) {
 }  // namespace
 
 ExposedBlocks post_blocks(Operation& operation, const BlocksToPost& what) {
-  const Blocks& blocks = what.blocks;
   const std::size_t count = what.count;
   const bool is_source = what.side == Side::source;
   Communicator& communicator = operation.communicator();
-  const std::size_t copied = bytes_without(blocks, count, what.skip);
-  if (is_source && post_bytes_of(blocks, count, copied) <= Post::tail_bytes) return post_in_tail(operation, what);
-  const Span span = span_of(blocks, count);
-  const memory::Kind kind = reach(operation, blocks, count, span, what.side);
-  const std::size_t table_bytes = table_bytes_of(blocks, count);
+  const std::size_t copied = bytes_without(what.blocks, count, what.skip);
+  if (is_source && post_bytes_of(what.blocks, count, copied) <= Post::tail_bytes) return post_in_tail(operation, what);
+  bool spread = is_source && what.sent;
+  Blocks blocks = spread ? with_gaps(operation, what) : what.blocks;
+  Span span = span_of(blocks, count);
+  memory::Kind kind = reach(operation, blocks, count, span, what.side);
+  if (spread && kind != memory::Kind::none && !memory::always_mapped(kind)) {
+    // The kernel, or who has to ask, takes long for many runs.
+    pack(what.sent, what.blocks, count, what.skip);
+    spread = false;
+    blocks = what.blocks;
+    span = span_of(blocks, count);
+    kind = reach(operation, blocks, count, span, what.side);
+  }
+  const bool fits = fit_data_area(communicator, what.blocks, count, copied);
+  const bool in_the_ring = fits && (what.prefer_slot || better_in_the_ring(operation, kind, copied));
+  const bool is_copied = in_the_ring || (kind == memory::Kind::none && copied > 0);
+  if (is_copied) blocks = what.blocks;
+  const bool has_gaps = spread && !is_copied;
+  const std::size_t table_bytes = has_gaps ? count * sizeof(EntryWithGaps) : table_bytes_of(blocks, count);
   Post& mine = operation.own().post;
   const bool table_in_post = table_bytes <= Post::tail_bytes;
   std::byte* table = table_in_post ? mine.regions.tail : operation.own_data();
@@ -186,38 +223,49 @@ ExposedBlocks post_blocks(Operation& operation, const BlocksToPost& what) {
   }
 
   ExposedBlocks exposed{{{}, const_cast<std::byte*>(span.begin), false, false}, blocks};
-  const bool fits = fit_data_area(communicator, blocks, count, copied);
-  if (fits && (what.prefer_slot || better_in_the_ring(operation, kind, copied))) {
+  if (in_the_ring) {
     exposed.exposure = data_area(operation);
-  } else if (kind == memory::Kind::none && copied > 0) {
+  } else if (is_copied) {
     exposed.exposure = staging_buffer(operation, what.side, copied);
     if (is_source) let_fill(exposed.exposure);
   } else {
     exposed.exposure.region = reachable(communicator.node(), blocks, count, span, kind);
   }
   const Exposure& exposure = exposed.exposure;
-  if (exposure.copied)
-    exposed.local = in_copy(operation, what, exposure.local, exposure.in_the_ring && !table_in_post ? table_bytes : 0);
+  if (is_copied)
+    exposed.local = in_copy(operation, what, exposure.local, in_the_ring && !table_in_post ? table_bytes : 0);
   for (std::size_t i = 0; !blocks.is_regular() && i < count; ++i) {
+    const std::size_t bytes = blocks.size(i);
+    if (has_gaps) {
+      const memory::Spread own{memory::Layout(bytes), blocks.at(i)};
+      const memory::Spread& block = bytes > 0 && what.sent[i] ? *what.sent[i] : own;
+      const auto offset = bytes > 0 ? static_cast<std::uint64_t>(block.base - span.begin) : 0;
+      new (table + i * sizeof(EntryWithGaps)) EntryWithGaps{offset, block.layout};
+      continue;
+    }
     Entry& entry = reinterpret_cast<Entry*>(table)[i];
-    if (exposure.copied)
+    if (is_copied)
       entry = {static_cast<std::uint64_t>(exposed.local.offset(i)), size_in_copy(what, i)};
     else
-      entry = {blocks.size(i) ? static_cast<std::uint64_t>(blocks.at(i) - span.begin) : 0, blocks.size(i)};
+      entry = {bytes ? static_cast<std::uint64_t>(blocks.at(i) - span.begin) : 0, bytes};
   }
-  const bool fills = exposure.copied && is_source;
+  const bool fills = is_copied && is_source;
   const auto fill_it = [&] {
-    copy_in(what, exposed.local, [&](std::byte* to, const std::byte* from, std::size_t bytes) {
-      fill(operation, exposure, static_cast<std::size_t>(to - exposure.local), from, bytes);
+    copy_in(what, exposed.local, [&](std::byte* to, std::size_t i) {
+      const auto at = static_cast<std::size_t>(to - exposure.local);
+      if (spread && what.sent[i])
+        fill(operation, exposure, at, *what.sent[i]);
+      else
+        fill(operation, exposure, at, blocks.at(i), blocks.size(i));
     });
   };
-  if (fills && exposure.in_the_ring) fill_it();
+  if (fills && in_the_ring) fill_it();
   mine.regions.source = is_source ? as_lent(operation, exposure).bits() : 0;
   mine.regions.destination = is_source ? 0 : exposure.region.bits();
-  mine.regions.bytes = blocks.is_regular() ? blocks.bytes : irregular;
+  mine.regions.bytes = has_gaps ? irregular_with_gaps : blocks.is_regular() ? blocks.bytes : irregular;
   mine.regions.stride = blocks.is_regular() ? exposed.local.stride : table_region.bits();
   operation.publish(mine.flag, what.progress);
-  if (fills && !exposure.in_the_ring) fill_it();
+  if (fills && !in_the_ring) fill_it();
   return exposed;
 }
 
@@ -258,10 +306,37 @@ RemoteBlock posted_block(Operation& operation, int rank, std::size_t index, Side
     std::memcpy(&entry, post.regions.tail + index * sizeof entry, sizeof entry);
     return {region, entry.offset, entry.bytes};
   }
-  if (post.regions.bytes != irregular) return {region, index * post.regions.stride, post.regions.bytes};
-  const auto* table = reinterpret_cast<const Entry*>(operation.communicator().peer(rank).pointer(
-      memory::Region::from_bits(post.regions.stride), 0, (index + 1) * sizeof(Entry)));
+  const bool has_gaps = post.regions.bytes == irregular_with_gaps;
+  if (post.regions.bytes != irregular && !has_gaps)
+    return {region, index * post.regions.stride, post.regions.bytes};
+  const std::byte* const entries = operation.communicator().peer(rank).pointer(
+      memory::Region::from_bits(post.regions.stride), 0, (index + 1) * (has_gaps ? sizeof(EntryWithGaps) : sizeof(Entry)));
+  if (has_gaps) {
+    const EntryWithGaps& entry = reinterpret_cast<const EntryWithGaps*>(entries)[index];
+    return {region, entry.offset, entry.layout.bytes(), entry.layout.loops() > 0 || entry.layout.first() != 0 ? &entry.layout : nullptr};
+  }
+  const auto* const table = reinterpret_cast<const Entry*>(entries);
   return {region, table[index].offset, table[index].bytes};
+}
+
+void pull_spread(Operation& operation, int rank, const RemoteBlock& block, const Block& to, memory::Spread* spread) {
+  const memory::Layout& layout = *block.layout;
+  const memory::PeerTransfers peer = operation.peer(rank);
+  const memory::Layout::Extent extent = layout.extent();
+  const std::size_t first = block.offset + static_cast<std::size_t>(extent.first);
+  if (const std::byte* const there = peer.peer.pointer(block.region, first, extent.bytes)) {
+    const memory::Layout packed(to.bytes);
+    memory::copy_between(spread ? spread->layout : packed, spread ? spread->base : to.at, layout, there - extent.first,
+                         to.bytes);
+    if (spread) spread->is_there = true;
+    peer.peer.loaded(to.bytes);
+    return;
+  }
+  // It is not mapped here, for want of address space.
+  for (std::size_t i = 0, done = 0; done < to.bytes; ++i, done += layout.run()) {
+    const std::size_t offset = block.offset + static_cast<std::size_t>(layout.offset_of_run(i));
+    peer.copy_from(block.region, offset, to.at + done, std::min(layout.run(), to.bytes - done));
+  }
 }
 
 void say_sent(Operation& operation, int rank, std::size_t index, std::size_t sent) {

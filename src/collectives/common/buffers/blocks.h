@@ -12,6 +12,7 @@ struct RemoteBlock {
   memory::Region region;
   std::size_t offset = 0;
   std::size_t bytes = 0;
+  const memory::Layout* layout = nullptr;  ///< if it has gaps, in which case offset is that of its base
 };
 
 /// Blocks as their owner exposes them. `local` and its offsets are where the bytes are for the owner: the user's
@@ -29,6 +30,7 @@ struct BlocksToPost {
   bool prefer_slot = false;    ///< all that fit go through the operation's data area
   std::ptrdiff_t skip = -1;    ///< index of a block that peers do not touch, which is not copied; -1 if there is none
   std::uint64_t progress = 0;  ///< of the post, for what else there is to say
+  Spreads sent = {};           ///< of blocks to read
 };
 
 /// Exposes blocks and posts them (see post()). Those that peers cannot reach go through the operation's data area, if
@@ -52,6 +54,8 @@ RemoteBlock offered_block(Operation& operation, int rank, std::size_t index);
 
 /// Block `index` of what `rank` posted; after its post was seen.
 RemoteBlock posted_block(Operation& operation, int rank, std::size_t index, Side side);
+/// Copies as much as there is room for of one that has gaps, to `spread` if that is given: co_await operation.copied().
+void pull_spread(Operation& operation, int rank, const RemoteBlock& block, const Block& to, memory::Spread* spread);
 
 /// Pieces of one region of a rank that are pulled together: those that follow each other there and here are one.
 class PulledRuns {

@@ -40,16 +40,39 @@ void let_fill(Exposure& source) {
   source.region = {memory::Kind::filling, source.region.offset()};
 }
 
-void fill(Operation& operation, const Exposure& source, std::size_t at, const std::byte* from, std::size_t bytes) {
-  if (source.region.kind() != memory::Kind::filling) return copy_to_lend(operation, source.local + at, from, bytes);
-  memory::Filled& filled = memory::Filled::of(source.local);
+namespace {
+
+/// copy(to, done, part): of `bytes` the part that begins after `done`.
+template <class Copy>
+void fill_in_parts(Operation& operation, const Exposure& source, std::size_t at, std::size_t bytes, const Copy& copy) {
+  const bool is_told = source.region.kind() == memory::Kind::filling;
   for (std::size_t done = 0; done < bytes;) {
     const std::size_t part = std::min(memory::filled_at_once, bytes - done);
-    copy_to_lend(operation, source.local + at + done, from + done, part);
+    copy(source.local + at + done, done, part);
     done += part;
-    filled.bytes.store(at + done, std::memory_order_release);
+    if (!is_told) continue;
+    memory::Filled::of(source.local).bytes.store(at + done, std::memory_order_release);
     operation.communicator().published();
   }
+}
+
+}  // namespace
+
+void fill(Operation& operation, const Exposure& source, std::size_t at, const std::byte* from, std::size_t bytes) {
+  if (source.region.kind() != memory::Kind::filling) return copy_to_lend(operation, source.local + at, from, bytes);
+  fill_in_parts(operation, source, at, bytes, [&](std::byte* to, std::size_t done, std::size_t part) {
+    copy_to_lend(operation, to, from + done, part);
+  });
+}
+
+void fill(Operation& operation, const Exposure& source, std::size_t at, const memory::Spread& from) {
+  fill_in_parts(operation, source, at, from.layout.bytes(), [&](std::byte* to, std::size_t done, std::size_t part) {
+    if (!lends_past_caches(operation)) return from.get(done, to, part);
+    // What goes past the caches goes in whole lines.
+    std::byte packed[memory::filled_at_once];
+    from.get(done, packed, part);
+    copy_to_lend(operation, to, packed, part);
+  });
 }
 
 void fill_around(Operation& operation, const Exposure& source, const std::byte* from, std::size_t bytes,

@@ -43,9 +43,12 @@ Exposure staging_buffer(Operation& operation, Side side, std::size_t bytes);
 Exposure lend(Operation& operation, std::size_t bytes);
 
 /// Copies into memory that is lent, as this call does it.
-inline void copy_to_lend(const Operation& operation, std::byte* to, const std::byte* from, std::size_t bytes) {
+inline bool lends_past_caches(const Operation& operation) {
   const Call& call = operation.call();
-  if (call.moving == Moving::lent_beyond || call.lending == Lending::copied_past_caches)
+  return call.moving == Moving::lent_beyond || call.lending == Lending::copied_past_caches;
+}
+inline void copy_to_lend(const Operation& operation, std::byte* to, const std::byte* from, std::size_t bytes) {
+  if (lends_past_caches(operation))
     memory::stream_copy(to, from, bytes);
   else
     copy_bytes(to, from, bytes);
@@ -57,6 +60,7 @@ void let_fill(Exposure& source);
 /// Copies `bytes` from `from` to where `source` has them, `at` bytes from its beginning on, and says so if peers read
 /// meanwhile: then parts must come in their order.
 void fill(Operation& operation, const Exposure& source, std::size_t at, const std::byte* from, std::size_t bytes);
+void fill(Operation& operation, const Exposure& source, std::size_t at, const memory::Spread& from);
 
 /// The same of all but the bytes `unread`, which no peer wants.
 void fill_around(Operation& operation, const Exposure& source, const std::byte* from, std::size_t bytes,
