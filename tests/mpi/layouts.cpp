@@ -1,6 +1,9 @@
 #include "layouts.h"
 
+#include <dlfcn.h>
+
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 namespace tutti::tests {
@@ -8,7 +11,8 @@ namespace tutti::tests {
 namespace {
 
 constexpr const char* kNames[kLayoutKinds] = {"contiguous", "vector",   "indexed", "permuted",
-                                              "resized",    "negative", "struct",  "subarray"};
+                                              "resized",    "negative", "struct",  "subarray", "nested",
+                                              "large counts"};
 
 std::size_t draw(std::mt19937_64& random, std::size_t least, std::size_t most) {
   return least + random() % (most - least + 1);
@@ -24,6 +28,36 @@ std::vector<int> draw_blocks(std::size_t elements, std::mt19937_64& random) {
     elements -= length;
   }
   return lengths;
+}
+
+/// Open MPI packs some vectors of vectors that go backwards wrong, 4.1 and 5.
+#ifdef OPEN_MPI
+constexpr bool kBackwards = false;
+#else
+constexpr bool kBackwards = true;
+#endif
+
+/// A number that divides `elements`.
+std::size_t draw_divisor(std::size_t elements, std::mt19937_64& random) {
+  std::size_t divisor = draw(random, 1, std::max<std::size_t>(1, std::min<std::size_t>(elements, 64)));
+  while (elements % divisor != 0) --divisor;
+  return divisor;
+}
+
+/// `count` times what there is, at a distance.
+void repeat(std::vector<MPI_Aint>& places, std::size_t count, MPI_Aint distance) {
+  const std::vector<MPI_Aint> once = places;
+  for (std::size_t i = 1; i < count; ++i)
+    for (const MPI_Aint place : once) places.push_back(place + static_cast<MPI_Aint>(i) * distance);
+}
+
+/// Null if the host lacks it.
+template <class Function>
+Function of_host(const char* name) {
+  void* const address = dlsym(RTLD_DEFAULT, name);
+  Function function = nullptr;
+  std::memcpy(&function, &address, sizeof function);
+  return function;
 }
 
 void append_run(std::vector<MPI_Aint>& places, MPI_Aint start, int elements, MPI_Aint step) {
@@ -84,16 +118,18 @@ std::vector<MPI_Aint> Layout::make_type(LayoutKind kind, std::size_t elements, s
       places.push_back(0);
       return places;
     case LayoutKind::kVector: {
-      std::size_t length = draw(random, 1, std::max<std::size_t>(1, std::min<std::size_t>(elements, 64)));
-      while (elements % length != 0) --length;
+      const std::size_t length = draw_divisor(elements, random);
       const int blocks = static_cast<int>(elements / length);
       const int stride = static_cast<int>(length + draw(random, 1, 5));
       PMPI_Type_vector(blocks, static_cast<int>(length), stride, basic_, &type_);
-      for (int block = 0; block < blocks; ++block)
-        append_run(places, static_cast<MPI_Aint>(block) * stride * basic_bytes_, static_cast<int>(length),
-                   basic_bytes_);
+      append_run(places, 0, static_cast<int>(length), basic_bytes_);
+      repeat(places, elements / length, stride * basic_bytes_);
       return places;
     }
+    case LayoutKind::kNested:
+      return make_nested(elements, random);
+    case LayoutKind::kLarge:
+      return make_large(elements, random);
     case LayoutKind::kSubarray:
       return make_subarray(elements, random);
     default:
@@ -132,17 +168,69 @@ std::vector<MPI_Aint> Layout::make_blocks(LayoutKind kind, std::size_t elements,
 }
 
 std::vector<MPI_Aint> Layout::make_subarray(std::size_t elements, std::mt19937_64& random) {
-  std::size_t columns = draw(random, 1, std::max<std::size_t>(1, std::min<std::size_t>(elements, 32)));
-  while (elements % columns != 0) --columns;
-  const int part[2] = {static_cast<int>(elements / columns), static_cast<int>(columns)};
-  const int start[2] = {static_cast<int>(draw(random, 0, 2)), static_cast<int>(draw(random, 0, 3))};
-  const int whole[2] = {start[0] + part[0] + static_cast<int>(draw(random, 0, 2)),
-                        start[1] + part[1] + static_cast<int>(draw(random, 0, 3))};
-  PMPI_Type_create_subarray(2, whole, part, start, MPI_ORDER_C, basic_, &type_);
-  std::vector<MPI_Aint> places;
-  for (int row = 0; row < part[0]; ++row)
-    append_run(places, (static_cast<MPI_Aint>(start[0] + row) * whole[1] + start[1]) * basic_bytes_, part[1],
-               basic_bytes_);
+  const int dimensions = static_cast<int>(draw(random, 1, 3));
+  const bool fortran = random() % 2;
+  int part[3], start[3], whole[3];
+  for (int i = 0; i < dimensions; ++i) {
+    part[i] = static_cast<int>(i + 1 == dimensions ? elements : draw_divisor(elements, random));
+    elements /= static_cast<std::size_t>(part[i]);
+    start[i] = static_cast<int>(draw(random, 0, 2));
+    whole[i] = start[i] + part[i] + static_cast<int>(draw(random, 0, 2));
+    // Often all of it: then it is fewer runs.
+    if (random() % 3 == 0) start[i] = 0, whole[i] = part[i];
+  }
+  PMPI_Type_create_subarray(dimensions, whole, part, start, fortran ? MPI_ORDER_FORTRAN : MPI_ORDER_C, basic_, &type_);
+  std::vector<MPI_Aint> places{0};
+  MPI_Aint distance = basic_bytes_;
+  for (int i = 0; i < dimensions; ++i) {
+    const int dimension = fortran ? i : dimensions - 1 - i;
+    for (MPI_Aint& place : places) place += start[dimension] * distance;
+    repeat(places, static_cast<std::size_t>(part[dimension]), distance);
+    distance *= whole[dimension];
+  }
+  return places;
+}
+
+std::vector<MPI_Aint> Layout::make_nested(std::size_t elements, std::mt19937_64& random) {
+  std::vector<MPI_Aint> places{0};
+  MPI_Datatype inner = MPI_DATATYPE_NULL, middle = MPI_DATATYPE_NULL;
+  const std::size_t length = draw_divisor(elements, random), rows = draw_divisor(elements / length, random);
+  const std::size_t blocks = elements / length / rows;
+  const auto stride = static_cast<int>(length + draw(random, 0, 2));
+  PMPI_Type_vector(static_cast<int>(rows), static_cast<int>(length), stride, basic_, &inner);
+  repeat(places, length, basic_bytes_);
+  repeat(places, rows, stride * basic_bytes_);
+  if (random() % 2)
+    PMPI_Type_dup(inner, &middle);
+  else
+    PMPI_Type_create_resized(inner, 0, basic_bytes_ * stride * static_cast<MPI_Aint>(rows), &middle);
+  MPI_Aint distance = basic_bytes_ * (stride * static_cast<MPI_Aint>(rows) + static_cast<MPI_Aint>(draw(random, 0, 3)));
+  if (kBackwards && random() % 3 == 0) distance = -distance;
+  PMPI_Type_create_hvector(static_cast<int>(blocks), 1, distance, middle, &type_);
+  repeat(places, blocks, distance);
+  PMPI_Type_free(&inner);
+  PMPI_Type_free(&middle);
+  return places;
+}
+
+std::vector<MPI_Aint> Layout::make_large(std::size_t elements, std::mt19937_64& random) {
+  using Vector = int (*)(MPI_Count, MPI_Count, MPI_Count, MPI_Datatype, MPI_Datatype*);
+  using Contiguous = int (*)(MPI_Count, MPI_Datatype, MPI_Datatype*);
+  static const auto vector = of_host<Vector>("PMPI_Type_vector_c");
+  static const auto contiguous = of_host<Contiguous>("PMPI_Type_contiguous_c");
+  if (!vector || !contiguous) return make_type(LayoutKind::kVector, elements, random);
+  std::vector<MPI_Aint> places{0};
+  if (random() % 3 == 0) {
+    contiguous(static_cast<MPI_Count>(elements), basic_, &type_);
+    repeat(places, elements, basic_bytes_);
+    return places;
+  }
+  const auto blocks = static_cast<MPI_Count>(draw_divisor(elements, random));
+  const MPI_Count length = static_cast<MPI_Count>(elements) / blocks;
+  const MPI_Count stride = length + static_cast<MPI_Count>(draw(random, 0, 3));
+  vector(blocks, length, stride, basic_, &type_);
+  repeat(places, static_cast<std::size_t>(length), basic_bytes_);
+  repeat(places, static_cast<std::size_t>(blocks), static_cast<MPI_Aint>(stride) * basic_bytes_);
   return places;
 }
 

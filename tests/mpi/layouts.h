@@ -17,9 +17,11 @@ enum class LayoutKind {
   kResized,   ///< a gap behind each element
   kNegative,  ///< places before the buffer's address, and a lower bound below zero
   kStruct,    ///< nested types
-  kSubarray,
+  kSubarray,  ///< of one to three dimensions, in either order
+  kNested,    ///< vectors of vectors, also backwards
+  kLarge,     ///< made with MPI_Count, if the host has that
 };
-constexpr int kLayoutKinds = 8;
+constexpr int kLayoutKinds = 10;
 const char* name_of(LayoutKind kind);
 
 /// `elements` elements of one basic type, somewhere around a buffer's address. Owns its datatype.
@@ -44,6 +46,8 @@ class Layout {
   std::vector<MPI_Aint> make_type(LayoutKind kind, std::size_t elements, std::mt19937_64& random);
   std::vector<MPI_Aint> make_blocks(LayoutKind kind, std::size_t elements, std::mt19937_64& random);
   std::vector<MPI_Aint> make_subarray(std::size_t elements, std::mt19937_64& random);
+  std::vector<MPI_Aint> make_nested(std::size_t elements, std::mt19937_64& random);
+  std::vector<MPI_Aint> make_large(std::size_t elements, std::mt19937_64& random);
 
   MPI_Datatype basic_;
   MPI_Aint basic_bytes_ = 0;
