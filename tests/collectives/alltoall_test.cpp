@@ -4,6 +4,7 @@
 
 #include "collectives/block_patterns.h"
 #include "collectives/thread_ranks.h"
+#include "memory/random_layout.h"
 
 namespace tutti::test {
 namespace {
@@ -130,6 +131,117 @@ TEST_P(Alltoall, WhatDoesNotFitIsCutAndNotedOnItsReceiverAlone) {
         }
     });
   }
+}
+
+/// Blocks of which most have gaps, each by a layout of its own, beside memory for them without gaps.
+struct SpreadBlocks {
+  SpreadBlocks(const std::vector<std::size_t>& sizes, bool regular, int seed) : packed(sizes, regular ? 0 : 3) {
+    std::mt19937 random(static_cast<unsigned>(seed));
+    spreads.reserve(sizes.size());
+    elements.resize(sizes.size());
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      of.push_back(nullptr);
+      if (sizes[i] == 0 || random() % 4 == 0) continue;
+      memory::Layout layout = random_layout(random, sizes[i]);
+      const memory::Layout::Extent extent = layout.extent();
+      elements[i].assign(extent.bytes, std::byte{0xee});
+      spreads.push_back({layout, elements[i].data() - extent.first});
+      of.back() = &spreads.back();
+    }
+  }
+  Spreads all() const { return {of.data()}; }
+
+  BlockBuffer packed;
+  std::vector<std::vector<std::byte>> elements;
+  std::vector<memory::Spread> spreads;
+  std::vector<memory::Spread*> of;
+};
+
+/// sent: what is sent may lie with gaps, too. Calls, overwrites at once what others might still read, then compares.
+template <class Run>
+void check_spread(int rank, LivedIn& collectives, std::size_t bytes, bool regular, bool sent, int call, const Run& run) {
+  const int ranks = collectives.communicator().size();
+  std::vector<std::size_t> out, in;
+  for (int other = 0; other < ranks; ++other) {
+    out.push_back(regular ? bytes : irregular_size(rank, other, bytes, call));
+    in.push_back(regular ? bytes : irregular_size(other, rank, bytes, call));
+  }
+  SpreadBlocks send(out, regular, 1000 * call + rank), receive(in, regular, 1000 * call + 500 + rank);
+  for (int other = 0; other < ranks; ++other) {
+    const auto i = static_cast<std::size_t>(other);
+    std::vector<std::byte> block(out[i]);
+    fill_block(block.data(), out[i], rank, other, call);
+    if (sent && send.of[i])
+      send.of[i]->put(0, block.data(), out[i]);
+    else
+      std::copy(block.begin(), block.end(), send.packed.block(i));
+  }
+  AlltoallArguments arguments;
+  arguments.send = send.packed.blocks(regular);
+  arguments.receive = receive.packed.blocks(regular);
+  arguments.regular = regular;
+  arguments.received = receive.all();
+  if (sent) arguments.sent = send.all();
+  run(arguments);
+
+  send.packed.bytes.assign(send.packed.bytes.size(), std::byte{0xdd});
+  for (std::vector<std::byte>& each : send.elements) each.assign(each.size(), std::byte{0xdd});
+  for (int other = 0; other < ranks; ++other) {
+    const auto i = static_cast<std::size_t>(other);
+    std::vector<std::byte> expected(in[i]), got(in[i]);
+    fill_block(expected.data(), in[i], other, rank, call);
+    memory::Spread* const spread = receive.of[i];
+    std::copy_n(receive.packed.block(i), in[i], got.begin());
+    if (spread && spread->is_there) spread->get(0, got.data(), in[i]);
+    ASSERT_EQ(first_difference(got, expected), in[i])
+        << collectives.last_algorithm() << " ranks " << ranks << " rank " << rank << " of " << other << " bytes "
+        << bytes << " regular " << regular << " sent " << sent << " call " << call;
+    if (!spread) continue;
+    const std::vector<std::byte> gap(in[i], std::byte{0xee});
+    spread->put(0, gap.data(), in[i]);
+    ASSERT_EQ(receive.elements[i], std::vector<std::byte>(receive.elements[i].size(), std::byte{0xee}));
+  }
+}
+
+TEST_P(Alltoall, ElementsWithGapsGoFromWhereTheyLieToWhereTheyBelong) {
+  for (const auto* algorithm : algorithms_of<AlltoallArguments>())
+    for (const int ranks : {2, 3, 5}) {
+      const std::string name = algorithm->name;
+      selection::Shape irregular;
+      irregular.ranks = ranks;
+      irregular.regular = false;
+      const bool also_irregular = algorithm->eligible(irregular);
+      sweep_ranks(world_of(ranks, GetParam(), "alltoall:" + name + ";alltoallv:" + name),
+                  [&](int rank, LivedIn& collectives) {
+                    int call = 0;
+                    for (const std::size_t bytes : {48, 720, 4096, 10'080, 30'240})
+                      for (const bool regular : {true, false})
+                        for (const bool sent : {true, false}) {
+                          if (!regular && !also_irregular) continue;
+                          check_spread(rank, collectives, bytes, regular, sent, ++call,
+                                       [&](const AlltoallArguments& arguments) {
+                                         ASSERT_TRUE(collectives.alltoall(arguments));
+                                       });
+                          if (testing::Test::HasFatalFailure()) return;
+                        }
+                  });
+      if (HasFatalFailure()) return;
+    }
+}
+
+TEST_P(Alltoall, APendingCallPutsThemWhereTheyBelong) {
+  World world = world_of(3, GetParam(), "");
+  world.is_new = true;
+  run_ranks(world, [&](int rank, LivedIn& collectives) {
+    for (const std::size_t bytes : {4096, 30'240})
+      for (const bool regular : {true, false})
+        check_spread(rank, collectives, bytes, regular, false, 1, [&](const AlltoallArguments& arguments) {
+          const auto pending = collectives.prepare(arguments);
+          ASSERT_TRUE(pending);
+          pending->start();
+          while (!pending->progress()) collectives.turn();
+        });
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(Reaches, Alltoall, all_reaches(),

@@ -2,26 +2,17 @@
 
 #include <gtest/gtest.h>
 
-#include <numeric>
+#include <algorithm>
 #include <random>
 #include <vector>
+
+#include "memory/random_layout.h"
 
 namespace tutti::memory {
 namespace {
 
-/// Offsets of all bytes, in their order.
-std::vector<std::ptrdiff_t> offsets_of(const Layout& layout) {
-  std::vector<std::ptrdiff_t> offsets(layout.run());
-  std::iota(offsets.begin(), offsets.end(), layout.first());
-  for (int i = 0; i < layout.loops(); ++i) {
-    const std::vector<std::ptrdiff_t> inner = offsets;
-    offsets.clear();
-    for (std::size_t j = 0; j < layout.loop(i).count; ++j)
-      for (const std::ptrdiff_t offset : inner)
-        offsets.push_back(offset + static_cast<std::ptrdiff_t>(j) * layout.loop(i).distance);
-  }
-  return offsets;
-}
+using test::offsets_of;
+using test::random_layout;
 
 TEST(Layout, RunsWithoutGapsAreOne) {
   Layout layout(8);
@@ -50,30 +41,6 @@ TEST(Layout, InShorterRunsItIsTheSameBytes) {
   ASSERT_TRUE(layout.repeat(3, 50));
   ASSERT_TRUE(layout.repeat(2, -500));
   for (const std::size_t run : {24u, 12u, 8u, 1u}) EXPECT_EQ(offsets_of(layout.in_runs_of(run)), offsets_of(layout));
-}
-
-/// Whatever it is: no two of its runs overlap.
-Layout random_layout(std::mt19937& random, std::size_t bytes) {
-  const auto divisor_of = [&](std::size_t number) {
-    std::size_t divisor = 0;
-    do divisor = 1 + random() % number;
-    while (number % divisor != 0);
-    return divisor;
-  };
-  std::size_t rest = bytes;
-  Layout layout(divisor_of(rest));
-  std::size_t extent = layout.run();
-  rest /= layout.run();
-  for (int i = 0; i < Layout::loops_max && rest > 1; ++i) {
-    const std::size_t count = i + 1 == Layout::loops_max ? rest : divisor_of(rest);
-    auto distance = static_cast<std::ptrdiff_t>(extent + random() % 20);
-    if (random() % 4 == 0) distance = -distance;
-    EXPECT_TRUE(layout.repeat(count, distance));
-    extent = static_cast<std::size_t>(std::abs(distance)) * count;
-    rest /= count;
-  }
-  layout.move(static_cast<std::ptrdiff_t>(random() % 100));
-  return rest == 1 ? layout : Layout(bytes);
 }
 
 TEST(Layout, BytesGoFromAnyToAnyOther) {

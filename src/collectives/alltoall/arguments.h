@@ -13,7 +13,7 @@ struct AlltoallArguments {
   bool regular = true;  ///< Alltoall
   memory::Store store = memory::Store::cached;
   int parameter = 0;
-  Spreads sent = {}, received = {};
+  Spreads sent = {}, received = {};  ///< of `send` and `receive`
 };
 
 template <>
@@ -34,6 +34,8 @@ struct Kind<AlltoallArguments> : AnyKind {
                         2 * arguments.receive.total_bytes(limits.ranks));
   }
   static AlltoallArguments part(AlltoallArguments arguments, topology::Range piece) {
+    // Layouts are of whole blocks.
+    if (arguments.regular && piece.length() < arguments.send.bytes) arguments.sent = arguments.received = {};
     arguments.send.bytes = arguments.receive.bytes = piece.length();
     arguments.send.base += piece.begin;
     arguments.receive.base += piece.begin;

@@ -194,7 +194,10 @@ ExposedBlocks post_blocks(Operation& operation, const BlocksToPost& what) {
   const bool is_source = what.side == Side::source;
   Communicator& communicator = operation.communicator();
   const std::size_t copied = bytes_without(what.blocks, count, what.skip);
-  if (is_source && post_bytes_of(what.blocks, count, copied) <= Post::tail_bytes) return post_in_tail(operation, what);
+  if (is_source && post_bytes_of(what.blocks, count, copied) <= Post::tail_bytes) {
+    pack(what.sent, what.blocks, count, what.skip);
+    return post_in_tail(operation, what);
+  }
   bool spread = is_source && what.sent;
   Blocks blocks = spread ? with_gaps(operation, what) : what.blocks;
   Span span = span_of(blocks, count);
