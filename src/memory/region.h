@@ -97,7 +97,8 @@ struct Copy {
   std::size_t offset = 0;  ///< in the region
   std::byte* local = nullptr;
   std::size_t bytes = 0;
-  Spread* spread = nullptr;  ///< where what is read belongs; what the kernel copies, or the owner, comes to `local` first
+  Spread* spread =
+      nullptr;  ///< where what is read belongs; what the kernel copies, or the owner, comes to `local` first
   std::size_t spread_at = 0;  ///< of it, where what is left begins
 
   /// So much of it is in `local`.

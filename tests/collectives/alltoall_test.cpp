@@ -159,7 +159,8 @@ struct SpreadBlocks {
 
 /// sent: what is sent may lie with gaps, too. Calls, overwrites at once what others might still read, then compares.
 template <class Run>
-void check_spread(int rank, LivedIn& collectives, std::size_t bytes, bool regular, bool sent, int call, const Run& run) {
+void check_spread(int rank, LivedIn& collectives, std::size_t bytes, bool regular, bool sent, int call,
+                  const Run& run) {
   const int ranks = collectives.communicator().size();
   std::vector<std::size_t> out, in;
   for (int other = 0; other < ranks; ++other) {
@@ -211,20 +212,18 @@ TEST_P(Alltoall, ElementsWithGapsGoFromWhereTheyLieToWhereTheyBelong) {
       irregular.ranks = ranks;
       irregular.regular = false;
       const bool also_irregular = algorithm->eligible(irregular);
-      sweep_ranks(world_of(ranks, GetParam(), "alltoall:" + name + ";alltoallv:" + name),
-                  [&](int rank, LivedIn& collectives) {
-                    int call = 0;
-                    for (const std::size_t bytes : {48, 720, 4096, 10'080, 30'240})
-                      for (const bool regular : {true, false})
-                        for (const bool sent : {true, false}) {
-                          if (!regular && !also_irregular) continue;
-                          check_spread(rank, collectives, bytes, regular, sent, ++call,
-                                       [&](const AlltoallArguments& arguments) {
-                                         ASSERT_TRUE(collectives.alltoall(arguments));
-                                       });
-                          if (testing::Test::HasFatalFailure()) return;
-                        }
-                  });
+      sweep_ranks(world_of(ranks, GetParam(), "alltoall:" + name + ";alltoallv:" + name), [&](int rank,
+                                                                                              LivedIn& collectives) {
+        int call = 0;
+        for (const std::size_t bytes : {48, 720, 4096, 10'080, 30'240})
+          for (const bool regular : {true, false})
+            for (const bool sent : {true, false}) {
+              if (!regular && !also_irregular) continue;
+              check_spread(rank, collectives, bytes, regular, sent, ++call,
+                           [&](const AlltoallArguments& arguments) { ASSERT_TRUE(collectives.alltoall(arguments)); });
+              if (testing::Test::HasFatalFailure()) return;
+            }
+      });
       if (HasFatalFailure()) return;
     }
 }

@@ -10,9 +10,8 @@ namespace tutti::tests {
 
 namespace {
 
-constexpr const char* kNames[kLayoutKinds] = {"contiguous", "vector",   "indexed", "permuted",
-                                              "resized",    "negative", "struct",  "subarray", "nested",
-                                              "large counts"};
+constexpr const char* kNames[kLayoutKinds] = {"contiguous", "vector", "indexed",  "permuted", "resized",
+                                              "negative",   "struct", "subarray", "nested",   "large counts"};
 
 std::size_t draw(std::mt19937_64& random, std::size_t least, std::size_t most) {
   return least + random() % (most - least + 1);

@@ -125,8 +125,7 @@ class NeighborBlocks {
     const Block to{arguments_.receive.at(i), arguments_.receive.size(i)};
     if (PackedBlocks(operation_).open(source, index, to.at, to.bytes)) return;
     answers_ = true;
-    pull(operation_, source, arguments_.source_blocks[i], to, arguments_.store,
-         arguments_.received[i]);
+    pull(operation_, source, arguments_.source_blocks[i], to, arguments_.store, arguments_.received[i]);
   }
   /// Everything was taken.
   void say_taken() {

@@ -99,7 +99,8 @@ void UserBlocks::pack_regular(const std::byte* user, std::size_t elements, MPI_D
   Scratch& scratch = this->scratch();
   scratch.packed.clear();
   for (std::size_t i = 0; i < count_ && elements * info.bytes > 0; ++i)
-    if (!is_nowhere(i)) scratch.packed.push_back({i, user + static_cast<MPI_Aint>(i) * distance, elements, type, info, layout});
+    if (!is_nowhere(i))
+      scratch.packed.push_back({i, user + static_cast<MPI_Aint>(i) * distance, elements, type, info, layout});
   blocks_ = Blocks::regular(scratch.memory.at_least(count_ * stride), stride);
 }
 

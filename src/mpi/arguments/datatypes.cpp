@@ -182,7 +182,8 @@ std::optional<memory::Layout> layout_of_subarray(const TypeContents& contents, m
   MPI_Aint distance = extent;
   for (std::size_t i = 0; i < dimensions; ++i) {
     const std::size_t dimension = 1 + (first_is_innermost ? i : dimensions - 1 - i);
-    if (!layout.repeat(static_cast<std::size_t>(contents.number(dimensions + dimension)), distance)) return std::nullopt;
+    if (!layout.repeat(static_cast<std::size_t>(contents.number(dimensions + dimension)), distance))
+      return std::nullopt;
     layout.move(contents.number(2 * dimensions + dimension) * distance);
     distance *= contents.number(dimension);
   }

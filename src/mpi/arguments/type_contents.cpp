@@ -38,12 +38,12 @@ TypeContents::TypeContents(MPI_Datatype datatype) {
   std::vector<MPI_Count> counts(room(of.counts));
   displacements_.resize(room(of.addresses));
   types_.resize(static_cast<std::size_t>(of.types));
-  const int code = host.Type_get_envelope_c
-                       ? host.Type_get_contents_c(datatype, of.integers, of.addresses, of.counts, of.types,
-                                                  integers.data(), displacements_.data(), counts.data(), types_.data())
-                       : host.Type_get_contents(datatype, static_cast<int>(of.integers), static_cast<int>(of.addresses),
-                                                static_cast<int>(of.types), integers.data(), displacements_.data(),
-                                                types_.data());
+  const int code =
+      host.Type_get_envelope_c
+          ? host.Type_get_contents_c(datatype, of.integers, of.addresses, of.counts, of.types, integers.data(),
+                                     displacements_.data(), counts.data(), types_.data())
+          : host.Type_get_contents(datatype, static_cast<int>(of.integers), static_cast<int>(of.addresses),
+                                   static_cast<int>(of.types), integers.data(), displacements_.data(), types_.data());
   if (code != MPI_SUCCESS) {
     types_.clear();
     return;

@@ -310,13 +310,14 @@ RemoteBlock posted_block(Operation& operation, int rank, std::size_t index, Side
     return {region, entry.offset, entry.bytes};
   }
   const bool has_gaps = post.regions.bytes == irregular_with_gaps;
-  if (post.regions.bytes != irregular && !has_gaps)
-    return {region, index * post.regions.stride, post.regions.bytes};
-  const std::byte* const entries = operation.communicator().peer(rank).pointer(
-      memory::Region::from_bits(post.regions.stride), 0, (index + 1) * (has_gaps ? sizeof(EntryWithGaps) : sizeof(Entry)));
+  if (post.regions.bytes != irregular && !has_gaps) return {region, index * post.regions.stride, post.regions.bytes};
+  const std::byte* const entries =
+      operation.communicator().peer(rank).pointer(memory::Region::from_bits(post.regions.stride), 0,
+                                                  (index + 1) * (has_gaps ? sizeof(EntryWithGaps) : sizeof(Entry)));
   if (has_gaps) {
     const EntryWithGaps& entry = reinterpret_cast<const EntryWithGaps*>(entries)[index];
-    return {region, entry.offset, entry.layout.bytes(), entry.layout.loops() > 0 || entry.layout.first() != 0 ? &entry.layout : nullptr};
+    return {region, entry.offset, entry.layout.bytes(),
+            entry.layout.loops() > 0 || entry.layout.first() != 0 ? &entry.layout : nullptr};
   }
   const auto* const table = reinterpret_cast<const Entry*>(entries);
   return {region, table[index].offset, table[index].bytes};
