@@ -89,8 +89,7 @@ int on_delete(MPI_Comm communicator, int, void* value, void*) {
 /// What state_of() has found lately, in this thread.
 struct FoundState {
   MPI_Comm communicator{};
-  std::uint64_t generation = 0;
-  std::uint64_t holds_for = 0;  ///< the same, or 0: it is to be looked up again all the same
+  std::uint64_t generation = 0;  ///< its complement if it is to be looked up again all the same
   CommunicatorState* state = nullptr;
 };
 constinit thread_local Recent<FoundState, 2> recent_states;
@@ -138,13 +137,13 @@ CommunicatorState* state_of_parent(MPI_Comm parent) {
     the_job->left_behind.look(more);
     look_again = the_job->left_behind.any();
   }
-  recent_states.place(key_of(communicator)) = {communicator, now, look_again ? 0 : now, state};
+  recent_states.place(key_of(communicator)) = {communicator, look_again ? ~now : now, state};
   return state;
 }
 
 inline CommunicatorState* state_of(MPI_Comm communicator, bool make, MPI_Comm parent = MPI_COMM_NULL) {
   const FoundState& last = recent_states.place(key_of(communicator));
-  if (last.holds_for == generation.load(std::memory_order_relaxed) && last.communicator == communicator) [[likely]]
+  if (last.generation == generation.load(std::memory_order_relaxed) && last.communicator == communicator) [[likely]]
     return last.state;
   return look_up_state(communicator, make, parent);
 }
@@ -153,7 +152,8 @@ inline CommunicatorState* state_of(MPI_Comm communicator, bool make, MPI_Comm pa
 /// what is wrong.
 Communicator* core_of_found(MPI_Comm communicator) {
   const FoundState& last = recent_states.place(key_of(communicator));
-  const bool known = last.communicator == communicator && last.generation == generation.load(std::memory_order_relaxed);
+  const std::uint64_t now = generation.load(std::memory_order_relaxed);
+  const bool known = last.communicator == communicator && (last.generation == now || last.generation == ~now);
   if (!the_job || !known || last.state->revoked) return nullptr;
   if (last.state->layout) set_out(*last.state);
   return last.state->communicator.get();
