@@ -1,13 +1,16 @@
 // Calls whose cost is known, for TUTTI_PROFILE to tell of (profiling.py). Rank 0 says "NAME LINE" for each place of calls.
+// The argument: by how many times more ranks come late, where processors are emulated.
 #include <mpi.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <vector>
 
 namespace {
 
 constexpr int mebibyte = 1 << 20;
+unsigned slowness = 1;
 
 void say(const char* name, int line) {
   int rank = 0;
@@ -18,7 +21,7 @@ void say(const char* name, int line) {
 /// The last rank comes 4 ms later than the others.
 void late(int rank, int size) {
   for (int call = 0; call < 40; ++call) {
-    if (rank == size - 1) usleep(4000);
+    if (rank == size - 1) usleep(4000 * slowness);
     MPI_Barrier(MPI_COMM_WORLD);
   }
   say("late", __LINE__ - 2);
@@ -39,7 +42,7 @@ void messages(int rank) {
   for (int call = 0; call < 20; ++call) {
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0) {
-      usleep(3000);
+      usleep(3000 * slowness);
       MPI_Send(bytes.data(), mebibyte, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
     } else if (rank == 1) {
       MPI_Recv(bytes.data(), mebibyte, MPI_BYTE, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -65,6 +68,7 @@ void apart(int rank) {
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
+  if (argc > 1) slowness = static_cast<unsigned>(std::atoi(argv[1]));
   int rank = 0, size = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);

@@ -9,7 +9,7 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
-from jobs import Job
+from jobs import PATIENCE, Job
 from pointers import BINDINGS, LIBRARIES, MPI4PY, PYTHON, ROOT
 from runner import FOLDER
 from schemas import complaints
@@ -138,7 +138,7 @@ def start_fortran(runner, name, variables):
 def check_calls(runner, count):
     """profile.cpp."""
     outcome, lines, told, page = profiled(
-        runner, lambda more: runner.start(count, "profile", variables=more).wait(120)
+        runner, lambda more: runner.start(count, "profile", [str(int(PATIENCE))], more).wait(120)
     )
     wrong = wrong_in(told, page, lines, count) if told else ["no profile"]
     name = f"{runner.arguments.host} {count} a profile"
