@@ -123,14 +123,19 @@ void copy_short_runs(const To& to, const From& from, std::size_t runs) {
     std::memcpy(destination, source, bytes);
 }
 
-void copy_runs(const To& to, const From& from, std::size_t run, std::size_t runs) {
-  if (!simulated::on && run == 4) return copy_short_runs<4>(to, from, runs);
-  if (!simulated::on && run == 8) return copy_short_runs<8>(to, from, runs);
-  if (!simulated::on && run == 16) return copy_short_runs<16>(to, from, runs);
+void copy_long_runs(const To& to, const From& from, std::size_t run, std::size_t runs) {
   std::byte* destination = to.at();
   const std::byte* source = from.at();
   for (std::size_t i = 0; i < runs; ++i, destination += to.distance(), source += from.distance())
     copy_bytes(destination, source, run);
+}
+
+void copy_runs(const To& to, const From& from, std::size_t run, std::size_t runs) {
+  if constexpr (simulated::on) return copy_long_runs(to, from, run, runs);
+  if (run == 4) return copy_short_runs<4>(to, from, runs);
+  if (run == 8) return copy_short_runs<8>(to, from, runs);
+  if (run == 16) return copy_short_runs<16>(to, from, runs);
+  copy_long_runs(to, from, run, runs);
 }
 
 /// From byte `at` of both on.

@@ -86,8 +86,8 @@ FAULTS = [
     Fault(
         "a copy that is being made counts as longer than it is",
         f"{COMMON}/buffers/exposure.cpp",
-        "filled.bytes.store(at + done, std::memory_order_release);",
-        "filled.bytes.store(at + done + memory::filled_at_once, std::memory_order_release);",
+        "filled->bytes.store(at + done, std::memory_order_release);",
+        "filled->bytes.store(at + done + memory::filled_at_once, std::memory_order_release);",
     ),
     Fault(
         "how much there was of the last copy still stands",

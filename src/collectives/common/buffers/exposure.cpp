@@ -45,13 +45,14 @@ namespace {
 /// copy(to, done, part): of `bytes` the part that begins after `done`.
 template <class Copy>
 void fill_in_parts(Operation& operation, const Exposure& source, std::size_t at, std::size_t bytes, const Copy& copy) {
-  const bool is_told = source.region.kind() == memory::Kind::filling;
+  memory::Filled* const filled =
+      source.region.kind() == memory::Kind::filling ? &memory::Filled::of(source.local) : nullptr;
   for (std::size_t done = 0; done < bytes;) {
     const std::size_t part = std::min(memory::filled_at_once, bytes - done);
     copy(source.local + at + done, done, part);
     done += part;
-    if (!is_told) continue;
-    memory::Filled::of(source.local).bytes.store(at + done, std::memory_order_release);
+    if (!filled) continue;
+    filled->bytes.store(at + done, std::memory_order_release);
     operation.communicator().published();
   }
 }
