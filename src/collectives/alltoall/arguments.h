@@ -35,7 +35,7 @@ struct Kind<AlltoallArguments> : AnyKind {
   }
   static AlltoallArguments part(AlltoallArguments arguments, topology::Range piece) {
     // Layouts are of whole blocks.
-    if (arguments.regular && piece.length() < arguments.send.bytes) arguments.sent = arguments.received = {};
+    arguments.sent = arguments.received = {};
     arguments.send.bytes = arguments.receive.bytes = piece.length();
     arguments.send.base += piece.begin;
     arguments.receive.base += piece.begin;

@@ -14,6 +14,11 @@ constexpr std::size_t kept_bytes = std::size_t{1} << 20;
 /// It takes a microsecond to find out what a datatype is made of.
 constexpr std::size_t least_spread_bytes = 4096;
 
+std::optional<memory::Spread> spread_at(const std::byte* block, const std::optional<memory::Layout>& layout) {
+  if (!layout) return std::nullopt;
+  return memory::Spread{*layout, const_cast<std::byte*>(block)};
+}
+
 }  // namespace
 
 void UserBlocks::Scratch::give_back() {
@@ -77,7 +82,7 @@ bool UserBlocks::describe_irregular(const BlockList& list) {
     if (layout && layout->loops() == 0)
       scratch.offsets[i] += layout->first();
     else
-      scratch.packed.push_back({i, block, elements, type, *info, layout});
+      scratch.packed.push_back({i, block, elements, type, *info, spread_at(block, layout)});
   }
   blocks_ = Blocks::irregular(user, scratch.sizes.data(), scratch.offsets.data());
   place_packed();
@@ -99,8 +104,8 @@ void UserBlocks::pack_regular(const std::byte* user, std::size_t elements, MPI_D
   Scratch& scratch = this->scratch();
   scratch.packed.clear();
   for (std::size_t i = 0; i < count_ && elements * info.bytes > 0; ++i)
-    if (!is_nowhere(i))
-      scratch.packed.push_back({i, user + static_cast<MPI_Aint>(i) * distance, elements, type, info, layout});
+    if (const std::byte* const block = user + static_cast<MPI_Aint>(i) * distance; !is_nowhere(i))
+      scratch.packed.push_back({i, block, elements, type, info, spread_at(block, layout)});
   blocks_ = Blocks::regular(scratch.memory.at_least(count_ * stride), stride);
 }
 
@@ -125,22 +130,20 @@ void UserBlocks::widen(std::size_t bytes) {
 Spreads UserBlocks::spreads() {
   if (!scratch_ || scratch_->packed.empty()) return {};
   Scratch& scratch = *scratch_;
-  scratch.spreads.clear();
-  scratch.spreads.reserve(scratch.packed.size());
   scratch.spread_of.assign(count_, nullptr);
   for (Packed& packed : scratch.packed) {
     // One that was made shorter or longer is none of the core's.
-    if (packed.index == left_out_ || !packed.layout || packed.layout->bytes() != blocks_.size(packed.index)) continue;
-    scratch.spreads.push_back({*packed.layout, const_cast<std::byte*>(packed.user)});
-    packed.spread = scratch.spread_of[packed.index] = &scratch.spreads.back();
+    if (packed.index == left_out_ || !packed.spread) continue;
+    if (packed.spread->layout.bytes() != blocks_.size(packed.index)) continue;
+    scratch.spread_of[packed.index] = &*packed.spread;
+    packed.is_the_cores = true;
   }
   return {scratch.spread_of.data()};
 }
 
 int UserBlocks::pack(const Packed& packed) {
-  if (packed.layout) {
-    const memory::Spread elements{*packed.layout, const_cast<std::byte*>(packed.user)};
-    elements.get(0, blocks_.at(packed.index), packed.layout->bytes());
+  if (packed.spread) {
+    packed.spread->get(0, blocks_.at(packed.index), packed.spread->layout.bytes());
     return MPI_SUCCESS;
   }
   return mpi::pack(packed.user, packed.elements, packed.type, packed.info, blocks_.at(packed.index), communicator_);
@@ -149,7 +152,7 @@ int UserBlocks::pack(const Packed& packed) {
 int UserBlocks::pack_all() {
   int code = MPI_SUCCESS;
   for (const Packed& packed : scratch().packed) {
-    if (packed.index == left_out_ || packed.spread) continue;
+    if (packed.index == left_out_ || packed.is_the_cores) continue;
     if (const int failed = pack(packed); failed != MPI_SUCCESS) code = failed;
   }
   return code;
@@ -163,7 +166,7 @@ int UserBlocks::pack(std::size_t i) {
 }
 
 int UserBlocks::unpack_all(int code) {
-  for (const Packed& packed : scratch().packed) {
+  for (Packed& packed : scratch().packed) {
     if (packed.index == left_out_) continue;
     if (packed.spread && std::exchange(packed.spread->is_there, false)) continue;
     auto* user = const_cast<std::byte*>(packed.user);

@@ -123,14 +123,13 @@ class UserBlocks {
     std::size_t elements;
     MPI_Datatype type;
     TypeInfo info;
-    std::optional<memory::Layout> layout;  ///< if it is known
-    memory::Spread* spread = nullptr;
+    std::optional<memory::Spread> spread;  ///< if its layout is known
+    bool is_the_cores = false;             ///< who has that, and packs what is sent
   };
   struct Scratch {
     std::vector<std::size_t> sizes;
     std::vector<std::ptrdiff_t> offsets;
     std::vector<Packed> packed;
-    std::vector<memory::Spread> spreads;
     std::vector<memory::Spread*> spread_of;  ///< each block
     CallMemory memory;
 
