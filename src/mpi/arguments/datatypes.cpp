@@ -143,18 +143,18 @@ void learn_predefined() {
 
 constinit thread_local bool HostOutOfReach::here = false;
 
-const TypeInfo* type_info(MPI_Datatype datatype, TypeInfo& room) {
-  struct Found {
-    std::uintptr_t key = 0;
-    const TypeInfo* info = nullptr;
-  };
-  static constinit thread_local Recent<Found, 1> recent;
-  const std::uintptr_t key = key_of(datatype);
-  Found& last = recent.place(key);
-  if (last.info && last.key == key) return last.info;
-  const auto found = predefined_types().find(key);
+namespace {
+
+/// The type that was asked about last, if it is predefined.
+struct LastType {
+  std::uintptr_t key = 0;
+  const TypeInfo* info = nullptr;
+};
+
+[[gnu::noinline]] const TypeInfo* find_type_info(MPI_Datatype datatype, TypeInfo& room, LastType& last) {
+  const auto found = predefined_types().find(key_of(datatype));
   if (found != predefined_types().end()) {
-    last = {key, &found->second};  // predefined types are never freed
+    last = {found->first, &found->second};  // predefined types are never freed
     return last.info;
   }
   if (HostOutOfReach::is() || !known_to_host(datatype)) return nullptr;
@@ -169,6 +169,17 @@ const TypeInfo* type_info(MPI_Datatype datatype, TypeInfo& room) {
   room.bytes = static_cast<std::size_t>(size);
   room.contiguous = lower == 0 && true_lower == 0 && extent == size && true_extent == size && is_plain(datatype, 0);
   return &room;
+}
+
+}  // namespace
+
+const TypeInfo* type_info(MPI_Datatype datatype, TypeInfo& room) {
+  static constinit thread_local Recent<LastType, 1> recent;
+  const std::uintptr_t key = key_of(datatype);
+  LastType& last = recent.place(key);
+  if (last.info && last.key == key) [[likely]]
+    return last.info;
+  return find_type_info(datatype, room, last);
 }
 
 namespace {

@@ -314,7 +314,7 @@ int start_receive_by(const Receiving& into, int source, int tag, MPI_Request* ha
   if (!is_persistent && bytes < our.least()) {
     bool failed = false;
     code_of(function.name(), failed, [&] {
-      remembered.add(*handle, {into.buffer, into.count, into.datatype, matching});
+      remembered.add(*handle, into.buffer, into.count, into.datatype, matching);
       return static_cast<int>(MPI_SUCCESS);
     });
     return code;

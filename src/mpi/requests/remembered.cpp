@@ -23,13 +23,13 @@ void RememberedReceives::grow() {
   std::vector<Place> before(places_.empty() ? 64 : 2 * places_.size());
   before.swap(places_);
   for (const Place& each : before)
-    if (each.is_taken) places_[find(each.key)] = each;
+    if (each.is_taken) places_[find(each.handle)] = each;
 }
 
 std::optional<RememberedReceives::Receive> RememberedReceives::take(MPI_Request handle, bool is_as_long) {
   const auto locked = lock();
   if (places_.empty()) return std::nullopt;
-  const std::size_t at = find(key_of(handle));
+  const std::size_t at = find(handle);
   const Place& place = places_[at];
   if (!place.is_taken) return std::nullopt;
   std::optional<Receive> receive;
@@ -39,11 +39,23 @@ std::optional<RememberedReceives::Receive> RememberedReceives::take(MPI_Request 
   return receive;
 }
 
+bool RememberedReceives::take_others(const MPI_Request* handles, const MPI_Status* statuses, int count) {
+  const auto locked = lock();
+  bool left = false;
+  for (int i = 0; i < count && !places_.empty(); ++i) {
+    if (is_as_long_as_an_envelope(statuses[i])) [[unlikely]]
+      left = true;
+    else if (const std::size_t at = find(handles[i]); places_[at].is_taken)
+      remove(at);
+  }
+  return left;
+}
+
 void RememberedReceives::remove(std::size_t hole) {
   const std::size_t mask = places_.size() - 1;
   for (std::size_t at = (hole + 1) & mask; places_[at].is_taken; at = (at + 1) & mask) {
     // It may move into the hole if it would be found there.
-    if (((at - place_of(places_[at].key)) & mask) < ((at - hole) & mask)) continue;
+    if (((at - place_of(places_[at].handle)) & mask) < ((at - hole) & mask)) continue;
     places_[hole] = places_[at];
     hole = at;
   }
@@ -70,8 +82,7 @@ void RememberedReceives::set_asked(const MPI_Request* handles, const MPI_Request
   if (!shared_) return;
   const auto locked = lock();
   for (int i = 0; i < count && !places_.empty(); ++i)
-    if (Place& place = places_[find(key_of(handles[i]))]; place.is_taken && now[i] == handles[i])
-      place.is_asked = is_asked;
+    if (Place& place = places_[find(handles[i])]; place.is_taken && now[i] == handles[i]) place.is_asked = is_asked;
 }
 
 bool RememberedReceives::may_have(const Matching& message) {
@@ -111,15 +122,21 @@ int Completing::completed(int i, int at) {
   return code == MPI_SUCCESS ? code : raise(receive->matching.communicator, code, function_);
 }
 
-int Completing::completed_all(int code) {
+int Completing::completed_all(int of_host) {
+  if (of_host == MPI_SUCCESS && !remembered.take_others(before_, told_, count_)) [[likely]]
+    return MPI_SUCCESS;
+  int code = of_host;
   for (int i = 0; i < count_; ++i) {
-    if (code != MPI_SUCCESS) {
+    const int failed = of_host == MPI_ERR_IN_STATUS ? told_[i].MPI_ERROR : of_host;
+    if (failed == MPI_ERR_PENDING) continue;  // the program has it still
+    if (failed != MPI_SUCCESS) {
       remembered.take(before_[i], false);
       continue;
     }
     const int error = completed(i, i);
     if (error == MPI_SUCCESS) continue;
-    for (int j = 0; j < count_; ++j) told_[j].MPI_ERROR = j == i ? error : static_cast<int>(MPI_SUCCESS);
+    for (int j = 0; code == MPI_SUCCESS && j < count_; ++j) told_[j].MPI_ERROR = MPI_SUCCESS;
+    told_[i].MPI_ERROR = error;
     code = MPI_ERR_IN_STATUS;
   }
   return code;

@@ -28,24 +28,31 @@ class RememberedReceives {
   /// Inside MPI_Init. among_threads: threads of the program may call MPI at the same time.
   void set_up(bool among_threads) { shared_ = among_threads; }
   bool any() const { return count_.load(std::memory_order_relaxed) != 0; }
-  /// Throws std::bad_alloc.
-  void add(MPI_Request handle, const Receive& receive) {
+  /// What MPI_Irecv was given. Throws std::bad_alloc.
+  [[gnu::always_inline]] void add(MPI_Request handle, void* buffer, MPI_Count count, MPI_Datatype datatype,
+                                  const Matching& matching) {
     const auto locked = lock();
-    const std::size_t count = count_.load(std::memory_order_relaxed);
-    if (2 * (count + 1) > places_.size()) [[unlikely]]
+    const std::size_t before = count_.load(std::memory_order_relaxed);
+    if (2 * (before + 1) > places_.size()) [[unlikely]]
       grow();
-    Place& place = places_[find(key_of(handle))];
+    Place& place = places_[find(handle)];
     // The host has given a handle anew whose end was not seen.
-    if (!place.is_taken) count_.store(count + 1, std::memory_order_relaxed);
-    place = {};
-    place.key = key_of(handle);
-    place.is_taken = true;
+    if (!place.is_taken) count_.store(before + 1, std::memory_order_relaxed);
+    // One by one: a copy of all of it at once would wait for each part that has just been stored.
     place.handle = handle;
-    place.receive = receive;
+    place.receive.buffer = buffer;
+    place.receive.count = count;
+    place.receive.datatype = datatype;
+    place.receive.matching = matching;
+    place.receive.is_envelope = place.is_over = place.is_known = place.is_asked = false;
+    place.is_taken = true;
   }
   /// It is over, or the program has no handle of it any more. is_as_long: as an envelope: what is to be looked at then, if it
   /// is one of these.
   std::optional<Receive> take(MPI_Request handle, bool is_as_long);
+  /// The same of each that was completed by a message of another length. True if there are messages of this length: what these
+  /// have completed is left.
+  bool take_others(const MPI_Request* handles, const MPI_Status* statuses, int count);
   /// A message of an envelope's length has been found in the host's queue: what has come before it, and was not told yet, is
   /// looked at.
   void look_ahead();
@@ -55,24 +62,24 @@ class RememberedReceives {
   bool may_have(const Matching& message);
 
  private:
-  struct Place {
-    std::uintptr_t key = 0;
+  /// A line of the caches: a program that computes meanwhile finds none of them there.
+  struct alignas(64) Place {
+    MPI_Request handle = MPI_REQUEST_NULL;
+    Receive receive{};
     bool is_taken = false;
     bool is_over = false;   ///< it has come
     bool is_known = false;  ///< the same, and it was looked at
     bool is_asked = false;  ///< a thread asks the host for it: from one moment to the next its handle may be another's
-    MPI_Request handle = MPI_REQUEST_NULL;
-    Receive receive{};
   };
   std::unique_lock<std::mutex> lock() {
     return shared_ ? std::unique_lock(mutex_) : std::unique_lock(mutex_, std::defer_lock);
   }
-  std::size_t place_of(std::uintptr_t key) const {
-    return static_cast<std::size_t>((key * 0x9e3779b97f4a7c15u) >> 32) & (places_.size() - 1);
+  std::size_t place_of(MPI_Request handle) const {
+    return static_cast<std::size_t>((key_of(handle) * 0x9e3779b97f4a7c15u) >> 32) & (places_.size() - 1);
   }
-  std::size_t find(std::uintptr_t key) const {
-    std::size_t at = place_of(key);
-    while (places_[at].is_taken && places_[at].key != key) at = (at + 1) & (places_.size() - 1);
+  std::size_t find(MPI_Request handle) const {
+    std::size_t at = place_of(handle);
+    while (places_[at].is_taken && places_[at].handle != handle) at = (at + 1) & (places_.size() - 1);
     return at;
   }
   void grow();
@@ -102,7 +109,7 @@ class Completing {
   /// The host has completed the i-th; its status is the at-th. Returns a code of MPI.
   int completed(int i, int at);
   /// The host has completed all; its code.
-  int completed_all(int code);
+  int completed_all(int of_host);
 
  private:
   static constexpr int few = 32;
