@@ -48,7 +48,7 @@ void measure(const char* name, Call&& call) {
               nanoseconds[3 * samples / 4]);
 }
 
-void sum(void*, void* destination, const void* const* sources, std::size_t count, std::size_t) {
+void sum(void*, void* destination, const void* const* sources, std::size_t count, std::size_t, reduction::Order) {
   int total = 0;
   for (std::size_t i = 0; i < count; ++i) total += *static_cast<const int*>(sources[i]);
   *static_cast<int*>(destination) = total;

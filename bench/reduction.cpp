@@ -24,6 +24,7 @@ namespace {
 
 using tutti::reduction::Kernel;
 using tutti::reduction::Operator;
+using tutti::reduction::Order;
 using tutti::reduction::Type;
 
 constexpr int rounds = 11;
@@ -116,7 +117,7 @@ class Arrays {
 std::function<void(long)> kernel_subject(Kernel kernel, Arrays& arrays, std::size_t source_count, std::size_t count) {
   return [=, &arrays](long repetitions) {
     for (long i = 0; i < repetitions; ++i) {
-      kernel(arrays.destination(), arrays.sources(), source_count, count);
+      kernel(arrays.destination(), arrays.sources(), source_count, count, Order::in_pairs);
       keep_memory();
     }
   };

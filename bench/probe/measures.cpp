@@ -440,7 +440,7 @@ std::vector<double> reduction_sum(const Probing& probing, int processor, std::si
     repeat(member, probing.seconds, [&](int, bool counts) {
       const Stopwatch watch(probing.clock);
       for (int i = 0; i < calls; ++i) {
-        run(memory.base(), arrays.data(), sources, elements);
+        run(memory.base(), arrays.data(), sources, elements, reduction::Order::in_pairs);
         keep_memory();
       }
       if (counts) member.keep(watch.seconds() / calls);

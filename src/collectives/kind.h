@@ -78,24 +78,25 @@ inline void pack(const Spreads& spreads, const Blocks& blocks, std::size_t count
 
 /// How elements are combined. A kernel where there is one, otherwise a function with a context (a user's operator).
 struct Combiner {
-  /// destination = ((sources[0] op sources[1]) op sources[2]) op ..., strictly in this order as a kernel does it, so
-  /// that algorithms that combine all at once and those that go from prefix to prefix give the same bits. `destination`
-  /// may be one of the sources.
+  /// destination = sources[0] op sources[1] op sources[2] op ..., in the order of a kernel, strictly. `destination` may be
+  /// one of the sources.
   using Function = void (*)(void* context, void* destination, const void* const* sources, std::size_t source_count,
-                            std::size_t element_count);
+                            std::size_t element_count, reduction::Order order);
   std::size_t element_bytes = 1;
   bool commutative = true;
   reduction::Kernel kernel = nullptr;
   Function function = nullptr;
   void* context = nullptr;
 
-  void operator()(void* destination, const void* const* sources, std::size_t source_count,
-                  std::size_t element_count) const {
+  /// In sequence where prefixes are made: algorithms that combine all of one at once, and those that go from prefix to
+  /// prefix, give the same bits so.
+  void operator()(void* destination, const void* const* sources, std::size_t source_count, std::size_t element_count,
+                  reduction::Order order = reduction::Order::in_pairs) const {
     if constexpr (simulated::on) simulated::reduces(destination, sources, source_count, element_count * element_bytes);
     if (kernel)
-      kernel(destination, sources, source_count, element_count);
+      kernel(destination, sources, source_count, element_count, order);
     else
-      function(context, destination, sources, source_count, element_count);
+      function(context, destination, sources, source_count, element_count, order);
   }
 };
 

@@ -38,13 +38,14 @@ struct BitXor {
 
 template <class Operation>
 HWY_NOINLINE void reduce_bytes(void* destination, const void* const* sources, std::size_t source_count,
-                               std::size_t bytes) {
-  reduce<Operation, std::uint8_t, 1>(destination, sources, source_count, bytes);
+                               std::size_t bytes, Order order) {
+  reduce<Operation, std::uint8_t, 1>(destination, sources, source_count, bytes, order);
 }
 
 template <class Operation, std::size_t kElementBytes>
-void bitwise_of(void* destination, const void* const* sources, std::size_t source_count, std::size_t element_count) {
-  reduce_bytes<Operation>(destination, sources, source_count, element_count * kElementBytes);
+void bitwise_of(void* destination, const void* const* sources, std::size_t source_count, std::size_t element_count,
+                Order order) {
+  reduce_bytes<Operation>(destination, sources, source_count, element_count * kElementBytes, order);
 }
 
 #else
@@ -54,8 +55,9 @@ using plain::BitOr;
 using plain::BitXor;
 
 template <class Operation, std::size_t kElementBytes>
-void bitwise_of(void* destination, const void* const* sources, std::size_t source_count, std::size_t element_count) {
-  plain::reduce<Operation, std::uint8_t>(destination, sources, source_count, element_count * kElementBytes);
+void bitwise_of(void* destination, const void* const* sources, std::size_t source_count, std::size_t element_count,
+                Order order) {
+  plain::reduce<Operation, std::uint8_t>(destination, sources, source_count, element_count * kElementBytes, order);
 }
 
 #endif

@@ -9,26 +9,48 @@
 #include <limits>
 #include <type_traits>
 
+#include "reduction/order.h"
+
 namespace tutti::reduction::plain {
+
+/// `elements` of a block: `offset` bytes into the sources, to `result`.
+template <class Operation, class Element, std::size_t block_elements>
+void reduce_in_pairs(Element* result, const void* const* sources, std::size_t source_count, std::size_t offset,
+                     std::size_t elements) {
+  if (source_count == 1) {
+    std::memcpy(result, static_cast<const char*>(sources[0]) + offset, elements * sizeof(Element));
+    return;
+  }
+  const std::size_t half = first_half(source_count);
+  reduce_in_pairs<Operation, Element, block_elements>(result, sources, half, offset, elements);
+  Element next[block_elements];
+  reduce_in_pairs<Operation, Element, block_elements>(next, sources + half, source_count - half, offset, elements);
+  for (std::size_t i = 0; i < elements; ++i) result[i] = Operation::apply(result[i], next[i]);
+}
 
 /// A Kernel for elements of any trivially copyable type. Operation::apply(a, b) is one step.
 ///
 /// The result of a few hundred bytes at a time is built in a local array: the compiler knows that it overlaps
 /// nothing, so it can vectorise the loops, and the destination may be any of the sources.
 template <class Operation, class Element>
-void reduce(void* destination, const void* const* sources, std::size_t source_count, std::size_t element_count) {
+void reduce(void* destination, const void* const* sources, std::size_t source_count, std::size_t element_count,
+            Order order) {
   static_assert(std::is_trivially_copyable_v<Element>);
   constexpr std::size_t block_elements = 1024 / sizeof(Element);
   Element result[block_elements];
-  Element next[block_elements];
   for (std::size_t begin = 0; begin < element_count; begin += block_elements) {
     const std::size_t elements = std::min(block_elements, element_count - begin);
     const std::size_t offset = begin * sizeof(Element);
     const std::size_t bytes = elements * sizeof(Element);
-    std::memcpy(result, static_cast<const char*>(sources[0]) + offset, bytes);
-    for (std::size_t source = 1; source < source_count; ++source) {
-      std::memcpy(next, static_cast<const char*>(sources[source]) + offset, bytes);
-      for (std::size_t i = 0; i < elements; ++i) result[i] = Operation::apply(result[i], next[i]);
+    if (order == Order::in_pairs) {
+      reduce_in_pairs<Operation, Element, block_elements>(result, sources, source_count, offset, elements);
+    } else {
+      Element next[block_elements];
+      std::memcpy(result, static_cast<const char*>(sources[0]) + offset, bytes);
+      for (std::size_t source = 1; source < source_count; ++source) {
+        std::memcpy(next, static_cast<const char*>(sources[source]) + offset, bytes);
+        for (std::size_t i = 0; i < elements; ++i) result[i] = Operation::apply(result[i], next[i]);
+      }
     }
     std::memcpy(static_cast<char*>(destination) + offset, result, bytes);
   }

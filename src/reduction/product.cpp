@@ -78,9 +78,9 @@ struct ComplexProduct {
 
 // All bytes but an odd last one go through vectors.
 void reduce_byte_products(void* destination, const void* const* sources, std::size_t source_count,
-                          std::size_t element_count) {
+                          std::size_t element_count, Order order) {
   const std::size_t even = element_count & ~std::size_t{1};
-  if (even != 0) reduce<ByteProduct, std::uint8_t, 1>(destination, sources, source_count, even);
+  if (even != 0) reduce<ByteProduct, std::uint8_t, 1>(destination, sources, source_count, even, order);
   if (even == element_count) return;
   unsigned result = static_cast<const std::uint8_t*>(sources[0])[even];
   for (std::size_t source = 1; source < source_count; ++source) {

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "reduction/order.h"
+
 namespace tutti::reduction {
 
 /// What one element is. The comment gives the C or Fortran type, or the MPI name of a pair.
@@ -45,10 +47,10 @@ inline constexpr int type_count = static_cast<int>(Type::f64_f64) + 1;
 enum class Operator : std::uint8_t { max, min, sum, prod, land, band, lor, bor, lxor, bxor, maxloc, minloc };
 inline constexpr int operator_count = static_cast<int>(Operator::minloc) + 1;
 
-/// destination[i] = ((sources[0][i] op sources[1][i]) op sources[2][i]) op ..., for i below element_count.
+/// destination[i] = sources[0][i] op sources[1][i] op sources[2][i] op ..., for i below element_count.
 ///
-/// source_count is at least 1; with 1 the source is copied. The order is that of `sources`, strictly: the
-/// result has the same bits in every call, at every alignment, for every split of the array into calls, and
+/// source_count is at least 1; with 1 the source is copied. The order is that of `sources`, combined as `order` says,
+/// strictly: the result has the same bits in every call, at every alignment, for every split of the array into calls, and
 /// with every instruction set (but for the sign and payload of a NaN that a sum or product makes out of
 /// several NaNs, which IEEE 754 leaves open). All pointers may be unaligned. `destination` may be exactly one
 /// of the sources; it may not overlap one otherwise. Bytes between the members of an element (the padding of
@@ -61,7 +63,7 @@ inline constexpr int operator_count = static_cast<int>(Operator::minloc) + 1;
 /// - maxloc and minloc of equal values keep the smaller index; where the values cannot be ordered (a NaN),
 ///   the later pair.
 using Kernel = void (*)(void* destination, const void* const* sources, std::size_t source_count,
-                        std::size_t element_count);
+                        std::size_t element_count, Order order);
 
 /// The kernel for this machine's processor; nullptr where MPI does not define the operator for the type.
 /// Beyond MPI's table, as some MPIs do: land, lor and lxor of floating point, and band, bor and bxor of

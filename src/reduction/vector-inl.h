@@ -45,7 +45,41 @@ struct Call {
   const void* const* sources;
   std::size_t source_count;
   std::size_t end_bytes;
+  Order order;
 };
+
+// A vector of what a number of sources that the compiler knows come to in pairs.
+template <class Operation, std::size_t kSources, class D>
+HWY_INLINE hn::Vec<D> few_in_pairs(D d, const void* const* sources, std::size_t offset) {
+  if constexpr (kSources == 1) {
+    return load(d, sources[0], offset);
+  } else {
+    constexpr std::size_t kHalf = first_half(kSources);
+    const auto first = few_in_pairs<Operation, kHalf>(d, sources, offset);
+    return Operation::apply(d, first, few_in_pairs<Operation, kSources - kHalf>(d, sources + kHalf, offset));
+  }
+}
+
+// The same of any number.
+template <class Operation, class D>
+HWY_NOINLINE hn::Vec<D> many_in_pairs(D d, const void* const* sources, std::size_t source_count, std::size_t offset) {
+  switch (source_count) {
+    case 1:
+      return few_in_pairs<Operation, 1>(d, sources, offset);
+    case 2:
+      return few_in_pairs<Operation, 2>(d, sources, offset);
+    case 3:
+      return few_in_pairs<Operation, 3>(d, sources, offset);
+    case 4:
+      return few_in_pairs<Operation, 4>(d, sources, offset);
+    case 8:
+      return few_in_pairs<Operation, 8>(d, sources, offset);
+    default:
+      const std::size_t half = first_half(source_count);
+      const auto first = many_in_pairs<Operation>(d, sources, half, offset);
+      return Operation::apply(d, first, many_in_pairs<Operation>(d, sources + half, source_count - half, offset));
+  }
+}
 
 // One vector of the result, `offset` bytes into the arrays. All sources are read before it is written, here
 // and below: the destination may be one of them.
@@ -59,6 +93,16 @@ HWY_INLINE void reduce_vector(D d, const void* const* sources, std::size_t sourc
   store(d, result, destination, offset);
 }
 
+// The same of any number, in either order. Of up to three sources these are the same.
+template <class Operation, class D>
+HWY_INLINE void reduce_vector(D d, const Call& call, std::size_t offset) {
+  if (call.order == Order::in_pairs && call.source_count > 3) {
+    store(d, many_in_pairs<Operation>(d, call.sources, call.source_count, offset), call.destination, offset);
+  } else {
+    reduce_vector<Operation>(d, call.sources, call.source_count, call.destination, offset);
+  }
+}
+
 // What is shorter than a vector: half a vector if that much is left, then a quarter, and so on. These are the
 // same operations as in the loops above it, so that where an element stands does not change its bits.
 template <class Operation, class T, std::size_t kLanes>
@@ -66,7 +110,7 @@ HWY_INLINE void reduce_rest(const Call& call, std::size_t offset) {
   const hn::CappedTag<T, kLanes> d;
   const std::size_t vector_bytes = hn::Lanes(d) * sizeof(T);
   if (call.end_bytes - offset >= vector_bytes) {
-    reduce_vector<Operation>(d, call.sources, call.source_count, call.destination, offset);
+    reduce_vector<Operation>(d, call, offset);
     offset += vector_bytes;
   }
   if constexpr (kLanes > Operation::smallest_vector_lanes) {
@@ -79,7 +123,7 @@ HWY_INLINE void reduce_rest(const Call& call, std::size_t offset) {
 // Four vectors a turn, one written after the other: four in registers at once, which the compiler then stored
 // in an order of its own, had half the speed in the first-level cache (AMD Zen 3), and so had one vector a
 // turn in a loop badly aligned.
-template <class Operation, class T, std::size_t kSources>
+template <class Operation, class T, std::size_t kSources, Order kOrder>
 HWY_INLINE std::size_t reduce_few(const Call& call) {
   const hn::ScalableTag<T> d;
   const std::size_t vector_bytes = hn::Lanes(d) * sizeof(T);
@@ -87,16 +131,21 @@ HWY_INLINE std::size_t reduce_few(const Call& call) {
   void* const destination = call.destination;
   const void* sources[kSources];
   for (std::size_t source = 0; source < kSources; ++source) sources[source] = call.sources[source];
+  const auto one = [&](std::size_t at) HWY_ATTR {
+    if constexpr (kOrder == Order::in_pairs) {
+      store(d, few_in_pairs<Operation, kSources>(d, sources, at), destination, at);
+    } else {
+      reduce_vector<Operation>(d, sources, kSources, destination, at);
+    }
+  };
   std::size_t offset = 0;
   for (; end - offset >= 4 * vector_bytes; offset += 4 * vector_bytes) {
-    reduce_vector<Operation>(d, sources, kSources, destination, offset);
-    reduce_vector<Operation>(d, sources, kSources, destination, offset + vector_bytes);
-    reduce_vector<Operation>(d, sources, kSources, destination, offset + 2 * vector_bytes);
-    reduce_vector<Operation>(d, sources, kSources, destination, offset + 3 * vector_bytes);
+    one(offset);
+    one(offset + vector_bytes);
+    one(offset + 2 * vector_bytes);
+    one(offset + 3 * vector_bytes);
   }
-  for (; end - offset >= vector_bytes; offset += vector_bytes) {
-    reduce_vector<Operation>(d, sources, kSources, destination, offset);
-  }
+  for (; end - offset >= vector_bytes; offset += vector_bytes) one(offset);
   return offset;
 }
 
@@ -135,28 +184,45 @@ HWY_INLINE std::size_t reduce_many(const Call& call) {
   return offset;
 }
 
+// Any number in pairs: a vector of each source in turn.
+template <class Operation, class T>
+HWY_INLINE std::size_t reduce_many_in_pairs(const Call& call) {
+  const hn::ScalableTag<T> d;
+  const std::size_t vector_bytes = hn::Lanes(d) * sizeof(T);
+  const Call own = call;
+  std::size_t offset = 0;
+  for (; own.end_bytes - offset >= vector_bytes; offset += vector_bytes) reduce_vector<Operation>(d, own, offset);
+  return offset;
+}
+
 // All the whole vectors of a call; returns how many bytes are done. Apart from `reduce`, which so needs no
 // stack for a few elements.
 template <class Operation, class T>
 HWY_NOINLINE std::size_t reduce_all_vectors(const Call& call) {
+  const bool in_pairs = call.order == Order::in_pairs;
   switch (call.source_count) {
     case 2:
-      return reduce_few<Operation, T, 2>(call);
+      return reduce_few<Operation, T, 2, Order::in_pairs>(call);
     case 3:
-      return reduce_few<Operation, T, 3>(call);
+      return reduce_few<Operation, T, 3, Order::in_pairs>(call);
     case 4:
-      return reduce_few<Operation, T, 4>(call);
+      return in_pairs ? reduce_few<Operation, T, 4, Order::in_pairs>(call)
+                      : reduce_few<Operation, T, 4, Order::in_sequence>(call);
+    case 8:
+      return in_pairs ? reduce_few<Operation, T, 8, Order::in_pairs>(call) : reduce_many<Operation, T>(call);
     default:
-      return reduce_many<Operation, T>(call);
+      return in_pairs && call.source_count > 3 ? reduce_many_in_pairs<Operation, T>(call)
+                                               : reduce_many<Operation, T>(call);
   }
 }
 
 // The Kernel. An element is kLanesPerElement values of type T.
 template <class Operation, class T, std::size_t kLanesPerElement>
-void reduce(void* destination, const void* const* sources, std::size_t source_count, std::size_t element_count) {
+void reduce(void* destination, const void* const* sources, std::size_t source_count, std::size_t element_count,
+            Order order) {
   const hn::ScalableTag<T> d;
   constexpr std::size_t kHalf = hn::MaxLanes(hn::ScalableTag<T>()) / 2;
-  const Call call{destination, sources, source_count, element_count * kLanesPerElement * sizeof(T)};
+  const Call call{destination, sources, source_count, element_count * kLanesPerElement * sizeof(T), order};
   const std::size_t done = call.end_bytes < hn::Lanes(d) * sizeof(T) ? 0 : reduce_all_vectors<Operation, T>(call);
   if constexpr (kHalf >= Operation::smallest_vector_lanes) {
     if (done != call.end_bytes) reduce_rest<Operation, T, kHalf>(call, done);

@@ -50,7 +50,7 @@ TUTTI_OWN_MEMORY inline void compose_right(std::byte* left, const std::byte* rig
 
 /// Combiner::Function; the context is the size of an element.
 inline void compose_all(void* context, void* destination, const void* const* sources, std::size_t count,
-                        std::size_t elements) {
+                        std::size_t elements, reduction::Order /*order*/) {
   combine_copies(destination, sources, count, elements * *static_cast<const std::size_t*>(context), compose_right);
 }
 

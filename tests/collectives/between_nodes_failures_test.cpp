@@ -80,7 +80,7 @@ class FailingChannel final : public network::Channel {
 };
 
 /// The first is not to be changed by the second.
-void sum(void* to, const void* const* sources, std::size_t count, std::size_t elements) {
+void sum(void* to, const void* const* sources, std::size_t count, std::size_t elements, reduction::Order /*order*/) {
   std::vector<int> all(elements);
   for (std::size_t i = 0; i < count; ++i)
     for (std::size_t at = 0; at < elements; ++at) all[at] += static_cast<const int*>(sources[i])[at];

@@ -128,9 +128,8 @@ class BetweenNodesFormulas : public testing::TestWithParam<int> {
 
 Combiner addition() {
   Combiner combiner;
-  combiner.function = [](void*, void* destination, const void* const* sources, std::size_t count, std::size_t bytes) {
-    combine_copies(destination, sources, count, bytes, add_to);
-  };
+  combiner.function = [](void*, void* destination, const void* const* sources, std::size_t count, std::size_t bytes,
+                         reduction::Order) { combine_copies(destination, sources, count, bytes, add_to); };
   return combiner;
 }
 

@@ -24,7 +24,7 @@ TEST(ReductionsBetweenNodes, OfManyRunsAreCutSoThatNoNodeLendsMore) {
     Combiner combiner;
     combiner.element_bytes = sizeof(double);
     combiner.function = [](void*, void* destination, const void* const* sources, std::size_t source_count,
-                           std::size_t elements) {
+                           std::size_t elements, reduction::Order) {
       for (std::size_t i = 0; i < elements; ++i) {
         double sum = 0;
         for (std::size_t from = 0; from < source_count; ++from) sum += static_cast<const double*>(sources[from])[i];
@@ -190,9 +190,8 @@ TEST_P(BetweenNodesReductions, ReduceScatterGivesEachItsPart) {
 /// Where ranks are not in the order of nodes, only operators that commute have the trees.
 TEST_P(BetweenNodesReductions, SumsAreOfAllRanks) {
   Combiner sum;
-  sum.function = [](void*, void* destination, const void* const* sources, std::size_t count, std::size_t bytes) {
-    combine_copies(destination, sources, count, bytes, add_to);
-  };
+  sum.function = [](void*, void* destination, const void* const* sources, std::size_t count, std::size_t bytes,
+                    reduction::Order) { combine_copies(destination, sources, count, bytes, add_to); };
   Reduction reduction(false);
   std::vector<std::byte> expected;
   const auto prepare = [&](int ranks, std::size_t bytes, int call) {
@@ -232,7 +231,8 @@ TEST_P(BetweenNodesReductions, SumsAreOfAllRanks) {
 TEST_P(BetweenNodesReductions, AllreduceGivesEveryRankTheSameBits) {
   Combiner sum;
   sum.element_bytes = sizeof(double);
-  sum.function = [](void*, void* destination, const void* const* sources, std::size_t count, std::size_t elements) {
+  sum.function = [](void*, void* destination, const void* const* sources, std::size_t count, std::size_t elements,
+                    reduction::Order) {
     for (std::size_t i = 0; i < elements; ++i) {
       double value = static_cast<const double*>(sources[0])[i];
       for (std::size_t s = 1; s < count; ++s) value += static_cast<const double*>(sources[s])[i];

@@ -436,7 +436,7 @@ TEST(BetweenNodesMemory, LongBlocksOfDifferentSizesGoInPieces) {
   for (int rank = 0; rank < ranks.count(); ++rank) before = std::max(before, ranks.lent_bytes(rank));
   Combiner combiner;
   combiner.element_bytes = sizeof(int);
-  combiner.kernel = [](void* to, const void* const* sources, std::size_t, std::size_t elements) {
+  combiner.kernel = [](void* to, const void* const* sources, std::size_t, std::size_t elements, reduction::Order) {
     if (to != sources[0]) std::memcpy(to, sources[0], elements * sizeof(int));
   };
   std::vector<std::vector<std::size_t>> equal_sizes(count);

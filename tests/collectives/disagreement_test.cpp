@@ -30,7 +30,8 @@ class Guarded {
   std::vector<std::byte> memory_;
 };
 
-void add(void*, void* destination, const void* const* sources, std::size_t count, std::size_t elements) {
+void add(void*, void* destination, const void* const* sources, std::size_t count, std::size_t elements,
+         reduction::Order /*order*/) {
   for (std::size_t i = 0; i < elements; ++i) {
     unsigned sum = 0;
     for (std::size_t s = 0; s < count; ++s)

@@ -56,7 +56,8 @@ inline void fill_sum(std::byte* block, std::size_t bytes, int end, int salt, std
     block[i] = static_cast<std::byte>(count * std::to_integer<unsigned>(table[i]) + more);
 }
 
-inline void add(void* destination, const void* const* sources, std::size_t count, std::size_t elements) {
+inline void add(void* destination, const void* const* sources, std::size_t count, std::size_t elements,
+                reduction::Order /*order*/) {
   combine_copies(destination, sources, count, elements, add_to);
 }
 inline const Combiner& sum() {

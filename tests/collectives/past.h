@@ -71,7 +71,8 @@ class PastCall {
       : collectives_(collectives), number_(number), buffer_(bytes), sum_(number % 2 == 0 ? bytes : 0) {
     const int root = number % collectives.size();
     combiner_.function = [](void*, void* destination, const void* const* sources, std::size_t count,
-                            std::size_t elements) { combine_copies(destination, sources, count, elements, add_to); };
+                            std::size_t elements,
+                            reduction::Order) { combine_copies(destination, sources, count, elements, add_to); };
     if (sum_.empty())
       call_ = collectives.prepare(BcastArguments{buffer_.data(), bytes, root});
     else

@@ -11,22 +11,26 @@
 
 #include "collectives/thread_ranks.h"
 #include "reduction/fold.h"
+#include "reduction/reference.h"
 #include "topology/machine_order.h"
 #include "topology/rank_blocks.h"
 
 namespace tutti::test {
 namespace {
 
-/// What a rank contributes, or parts that are combined from the left to the right.
+using reduction::Order;
+
+/// What a rank contributes, or parts that are combined in an order.
 struct Term {
   int rank = -1;
   std::vector<Term> parts = {};
+  Order order = Order::in_pairs;
 
   bool gives_nothing() const { return rank < 0 && parts.empty(); }
 };
 
-Term rank_order(int first, int last) {
-  Term term;
+Term rank_order(int first, int last, Order order = Order::in_pairs) {
+  Term term{.order = order};
   for (int rank = first; rank <= last; ++rank) term.parts.push_back({rank});
   return term;
 }
@@ -58,9 +62,10 @@ Term along_tree(const topology::Hierarchy& hierarchy, int rank) {
 }
 
 /// hierarchical: the totals of the blocks before `block`, and what follows them.
-Term behind_blocks(const topology::RankBlocks& blocks, int block, const Term& rest) {
-  Term term;
-  for (int each = 0; each < block; ++each) term.parts.push_back(rank_order(blocks.first(each), blocks.last(each)));
+Term behind_blocks(const topology::RankBlocks& blocks, int block, const Term& rest, Order order) {
+  Term term{.order = order};
+  for (int each = 0; each < block; ++each)
+    term.parts.push_back(rank_order(blocks.first(each), blocks.last(each), order));
   term.parts.push_back(rest);
   return term;
 }
@@ -106,12 +111,13 @@ float combine(float left, float right) {
 template <class Element>
 std::vector<Element> value_of(const Term& term, const std::vector<std::vector<Element>>& sent) {
   if (term.parts.empty()) return sent[static_cast<std::size_t>(term.rank)];
-  std::vector<Element> value = value_of(term.parts[0], sent);
-  for (std::size_t part = 1; part < term.parts.size(); ++part) {
-    const std::vector<Element> next = value_of(term.parts[part], sent);
-    for (std::size_t i = 0; i < value.size(); ++i) value[i] = combine(value[i], next[i]);
-  }
-  return value;
+  std::vector<std::vector<Element>> values;
+  for (const Term& part : term.parts) values.push_back(value_of(part, sent));
+  return reduction::test::combined(values, term.order,
+                                   [](std::vector<Element> left, const std::vector<Element>& right) {
+                                     for (std::size_t i = 0; i < left.size(); ++i) left[i] = combine(left[i], right[i]);
+                                     return left;
+                                   });
 }
 
 /// Of magnitudes so different that every order gives other bits.
@@ -137,11 +143,15 @@ std::vector<std::vector<Element>> contributions(int ranks, std::size_t count) {
 }
 
 /// As a program's own operator is called: it takes two and overwrites the second one.
-void fold_lines(void*, void* destination, const void* const* sources, std::size_t count, std::size_t elements) {
-  static thread_local std::vector<Line> even, odd;
-  even.resize(std::max(even.size(), elements));
-  odd.resize(even.size());
-  reduction::fold(destination, sources, count, elements * sizeof(Line), {even.data(), odd.data()},
+void fold_lines(void*, void* destination, const void* const* sources, std::size_t count, std::size_t elements,
+                Order order) {
+  static thread_local std::vector<Line> own[8];
+  void* rooms[8];
+  for (std::size_t i = 0; i < reduction::most_operands(count); ++i) {
+    own[i].resize(std::max(own[i].size(), elements));
+    rooms[i] = own[i].data();
+  }
+  reduction::fold(destination, sources, count, elements * sizeof(Line), order, rooms,
                   [&](const void* left, void* right) {
                     for (std::size_t i = 0; i < elements; ++i) {
                       Line a, b;
@@ -209,14 +219,15 @@ struct Tested {
     if (algorithm == "smhc-socket") return along_tree(hierarchy("socket", root), root);
     if (algorithm != "hierarchical") return rank_order(0, last());
     const topology::RankBlocks blocks = rank_blocks(hierarchy(world.settings.hierarchy, 0));
-    return behind_blocks(blocks, blocks.count() - 1, rank_order(blocks.first(blocks.count() - 1), last()));
+    return behind_blocks(blocks, blocks.count() - 1, rank_order(blocks.first(blocks.count() - 1), last()),
+                         Order::in_pairs);
   }
   Term prefix(int rank) const {
     if (algorithm == "recursive-doubling") return doubled(rank, 31);
-    if (algorithm != "hierarchical") return rank_order(0, rank);
+    if (algorithm != "hierarchical") return rank_order(0, rank, Order::in_sequence);
     const topology::RankBlocks blocks = rank_blocks(hierarchy(world.settings.hierarchy, 0));
     const int block = blocks.of[static_cast<std::size_t>(rank)];
-    return behind_blocks(blocks, block, rank_order(blocks.first(block), rank));
+    return behind_blocks(blocks, block, rank_order(blocks.first(block), rank, Order::in_sequence), Order::in_sequence);
   }
   topology::Hierarchy hierarchy(const std::string& levels, int root) const {
     std::string error;

@@ -112,7 +112,8 @@ TEST_P(Sweep, BcastDeliversTheRootsBytes) {
 }
 
 /// Elements of `element` bytes, made of unsigned bytes that are added: any element size, exact results.
-void add_bytes(void* context, void* destination, const void* const* sources, std::size_t count, std::size_t elements) {
+void add_bytes(void* context, void* destination, const void* const* sources, std::size_t count, std::size_t elements,
+               reduction::Order /*order*/) {
   const std::size_t bytes = elements * *static_cast<const std::size_t*>(context);
   combine_copies(destination, sources, count, bytes, add_to);
 }
@@ -196,7 +197,8 @@ TEST(Barrier, NobodyLeavesBeforeTheLastHasCome) {
 struct Matrix {
   std::uint32_t a, b, c, d;
 };
-void multiply(void*, void* destination, const void* const* sources, std::size_t count, std::size_t elements) {
+void multiply(void*, void* destination, const void* const* sources, std::size_t count, std::size_t elements,
+              reduction::Order /*order*/) {
   for (std::size_t i = 0; i < elements; ++i) {
     Matrix product = static_cast<const Matrix*>(sources[0])[i];
     for (std::size_t s = 1; s < count; ++s) {
@@ -241,7 +243,7 @@ TEST(Order, OperatorsThatDoNotCommuteAreAppliedInRankOrder) {
         for (int r = 0; r < ranks; ++r) all.push_back(of(r));
         for (const auto& matrix : all) sources.push_back(&matrix);
         Matrix expected;
-        multiply(nullptr, &expected, sources.data(), sources.size(), 1);
+        multiply(nullptr, &expected, sources.data(), sources.size(), 1, reduction::Order::in_pairs);
         for (const Matrix& each : receive) {
           ASSERT_EQ(each.a, expected.a);
           ASSERT_EQ(each.d, expected.d);

@@ -20,7 +20,8 @@ std::byte* bytes_of(Words& words) {
   return reinterpret_cast<std::byte*>(words.data());
 }
 
-void add(void*, void* destination, const void* const* sources, std::size_t count, std::size_t elements) {
+void add(void*, void* destination, const void* const* sources, std::size_t count, std::size_t elements,
+         reduction::Order /*order*/) {
   for (std::size_t i = 0; i < elements; ++i) {
     std::uint32_t sum = 0;
     for (std::size_t s = 0; s < count; ++s) sum += static_cast<const std::uint32_t*>(sources[s])[i];
@@ -112,7 +113,8 @@ void check_blocks(int rank, Collectives& collectives, std::size_t bytes, int roo
 }
 
 /// Associative, but not commutative: of two maps x -> a x + b, one after the other.
-void compose(void*, void* destination, const void* const* sources, std::size_t count, std::size_t elements) {
+void compose(void*, void* destination, const void* const* sources, std::size_t count, std::size_t elements,
+             reduction::Order /*order*/) {
   for (std::size_t i = 0; i < elements; ++i) {
     std::uint32_t a = 1, b = 0;
     for (std::size_t s = 0; s < count; ++s) {
@@ -193,7 +195,7 @@ void expect_the_order_of_ranks(const char* algorithm, const std::vector<Chosen>&
         for (int each = 0; each < ranks; ++each) all.push_back(words_of(each, 2 * count, in_place));
         for (const Words& words : all) sources.push_back(words.data());
         Words expected(2 * count), receive(2 * count), send = all[static_cast<std::size_t>(rank)];
-        compose(nullptr, expected.data(), sources.data(), sources.size(), count);
+        compose(nullptr, expected.data(), sources.data(), sources.size(), count, reduction::Order::in_pairs);
         if (in_place) receive = send;
         ASSERT_TRUE(collectives.allreduce({bytes_of(in_place ? receive : send), bytes_of(receive), count, &combiner}));
         check_name(collectives, allreduce);

@@ -62,6 +62,8 @@ std::vector<const void*> pointers_to(const std::vector<Bytes>& sources) {
   return pointers;
 }
 
+constexpr Order orders[] = {Order::in_sequence, Order::in_pairs};
+
 class EveryKernel : public testing::TestWithParam<InstructionSet> {
  protected:
   void SetUp() override {
@@ -80,16 +82,18 @@ TEST_P(EveryKernel, GivesWhatTheOperatorMeansForEveryNumberOfSourcesAndElements)
   element_counts.insert(element_counts.end(), {127, 1000, 1037});
   for (const Case& c : cases_) {
     SCOPED_TRACE(name_of(c.operation) + " " + name_of(c.type));
-    for (std::size_t source_count : {1, 2, 3, 4, 5, 6, 7, 8, 9, 17}) {
+    for (std::size_t source_count : {1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 16, 17, 31}) {
       const std::vector<Bytes> sources = random_sources(c.type, source_count, element_counts.back(), random_);
-      const Bytes right = expected(c.operation, c.type, sources, element_counts.back());
       const std::vector<const void*> pointers = pointers_to(sources);
-      for (std::size_t count : element_counts) {
-        Guarded destination(count * size_of(c.type), 0);
-        c.kernel(destination.data(), pointers.data(), source_count, count);
-        ASSERT_EQ(first_difference(c.operation, c.type, destination.data(), right.data(), count), count)
-            << source_count << " sources, " << count << " elements";
-        ASSERT_TRUE(destination.guards_are_intact()) << source_count << " sources, " << count << " elements";
+      for (const Order order : orders) {
+        const Bytes right = expected(c.operation, c.type, sources, element_counts.back(), order);
+        for (std::size_t count : element_counts) {
+          Guarded destination(count * size_of(c.type), 0);
+          c.kernel(destination.data(), pointers.data(), source_count, count, order);
+          ASSERT_EQ(first_difference(c.operation, c.type, destination.data(), right.data(), count), count)
+              << source_count << " sources, " << count << " elements, in pairs " << (order == Order::in_pairs);
+          ASSERT_TRUE(destination.guards_are_intact()) << source_count << " sources, " << count << " elements";
+        }
       }
     }
   }
@@ -98,15 +102,16 @@ TEST_P(EveryKernel, GivesWhatTheOperatorMeansForEveryNumberOfSourcesAndElements)
 TEST_P(EveryKernel, MayWriteOverAnyOneOfItsSources) {
   for (const Case& c : cases_) {
     SCOPED_TRACE(name_of(c.operation) + " " + name_of(c.type));
-    for (std::size_t source_count : {1, 2, 3, 4, 5, 9}) {
+    for (std::size_t source_count : {1, 2, 3, 4, 5, 8, 9}) {
       for (std::size_t count : {1, 3, 17, 64, 67, 303}) {
+        const Order order = orders[random_() % 2];
         const std::vector<Bytes> sources = random_sources(c.type, source_count, count, random_);
-        const Bytes right = expected(c.operation, c.type, sources, count);
+        const Bytes right = expected(c.operation, c.type, sources, count, order);
         for (std::size_t overwritten = 0; overwritten < source_count; ++overwritten) {
           Guarded both(sources[overwritten], 0);
           std::vector<const void*> pointers = pointers_to(sources);
           pointers[overwritten] = both.data();
-          c.kernel(both.data(), pointers.data(), source_count, count);
+          c.kernel(both.data(), pointers.data(), source_count, count, order);
           ASSERT_EQ(first_difference(c.operation, c.type, both.data(), right.data(), count), count)
               << source_count << " sources, " << count << " elements, over source " << overwritten;
           ASSERT_TRUE(both.guards_are_intact());
@@ -120,10 +125,10 @@ TEST_P(EveryKernel, MayReadOneSourceTwice) {
   for (const Case& c : cases_) {
     SCOPED_TRACE(name_of(c.operation) + " " + name_of(c.type));
     const Bytes array = random_array(c.type, 77, random_);
-    const Bytes right = expected(c.operation, c.type, {array, array, array}, 77);
+    const Bytes right = expected(c.operation, c.type, {array, array, array}, 77, Order::in_pairs);
     const void* const pointers[] = {array.data(), array.data(), array.data()};
     Guarded destination(array.size(), 0);
-    c.kernel(destination.data(), pointers, 3, 77);
+    c.kernel(destination.data(), pointers, 3, 77, Order::in_pairs);
     EXPECT_EQ(first_difference(c.operation, c.type, destination.data(), right.data(), 77), 77u);
   }
 }
@@ -133,13 +138,13 @@ TEST_P(EveryKernel, GivesTheSameBitsAtEveryAlignment) {
   for (const Case& c : cases_) {
     SCOPED_TRACE(name_of(c.operation) + " " + name_of(c.type));
     const std::vector<Bytes> sources = random_sources(c.type, 3, count, random_);
-    const Bytes right = expected(c.operation, c.type, sources, count);
+    const Bytes right = expected(c.operation, c.type, sources, count, Order::in_pairs);
     for (std::size_t misalignment = 0; misalignment < 16; ++misalignment) {
       std::vector<Guarded> moved;
       for (std::size_t i = 0; i < 3; ++i) moved.emplace_back(sources[i], (misalignment * (i + 1)) % 16);
       const void* const pointers[] = {moved[0].data(), moved[1].data(), moved[2].data()};
       Guarded destination(right.size(), (misalignment * 5 + 3) % 16);
-      c.kernel(destination.data(), pointers, 3, count);
+      c.kernel(destination.data(), pointers, 3, count, Order::in_pairs);
       ASSERT_EQ(first_difference(c.operation, c.type, destination.data(), right.data(), count), count)
           << "moved by " << misalignment;
       ASSERT_TRUE(destination.guards_are_intact());
@@ -156,13 +161,13 @@ TEST_P(EveryKernel, GivesTheSameBitsHoweverTheArrayIsSplitAndEachTimeItIsCalled)
     Bytes whole(count * size_of(c.type));
     Bytes again(whole.size());
     Bytes pieces(whole.size());
-    c.kernel(whole.data(), pointers.data(), 5, count);
-    c.kernel(again.data(), pointers.data(), 5, count);
+    c.kernel(whole.data(), pointers.data(), 5, count, Order::in_pairs);
+    c.kernel(again.data(), pointers.data(), 5, count, Order::in_pairs);
     for (std::size_t begin = 0; begin < count;) {
       const std::size_t length = std::min<std::size_t>(1 + random_() % 40, count - begin);
       std::vector<const void*> moved;
       for (const Bytes& source : sources) moved.push_back(source.data() + begin * size_of(c.type));
-      c.kernel(pieces.data() + begin * size_of(c.type), moved.data(), 5, length);
+      c.kernel(pieces.data() + begin * size_of(c.type), moved.data(), 5, length, Order::in_pairs);
       begin += length;
     }
     EXPECT_EQ(first_difference(c.operation, c.type, whole.data(), again.data(), count), count);

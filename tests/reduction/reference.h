@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <complex>
 #include <cstddef>
@@ -287,18 +288,42 @@ T step(Operator operation, T a, T b) {
   }
 }
 
+/// A bool, too, has an address in a vector of these.
+template <class T>
+struct Value {
+  T of;
+};
+
+/// Of values in the order given what `step` makes of them.
+template <class T, class Step>
+T combined(std::vector<T> values, Order order, const Step& step) {
+  std::size_t pairs = values.size() - std::bit_floor(values.size());
+  if (order == Order::in_sequence) pairs = 1;
+  while (values.size() > 1) {
+    std::vector<T> next;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const bool first_of_pair = next.size() < pairs && i + 1 < values.size();
+      next.push_back(first_of_pair ? step(values[i], values[i + 1]) : values[i]);
+      i += first_of_pair;
+    }
+    values = next;
+    if (order == Order::in_pairs) pairs = values.size() / 2;
+  }
+  return values[0];
+}
+
 /// The result of `count` elements of each source, by definition.
-inline Bytes expected(Operator operation, Type type, const std::vector<Bytes>& sources, std::size_t count) {
+inline Bytes expected(Operator operation, Type type, const std::vector<Bytes>& sources, std::size_t count,
+                      Order order) {
   Bytes result(count * size_of(type));
   with_element(type, [&]<class T>() {
     for (std::size_t i = 0; i < count; ++i) {
-      T value;
-      std::memcpy(&value, sources[0].data() + i * sizeof(T), sizeof(T));
-      for (std::size_t source = 1; source < sources.size(); ++source) {
-        T next;
-        std::memcpy(&next, sources[source].data() + i * sizeof(T), sizeof(T));
-        value = step(operation, value, next);
-      }
+      std::vector<Value<T>> values(sources.size());
+      for (std::size_t source = 0; source < sources.size(); ++source)
+        std::memcpy(&values[source].of, sources[source].data() + i * sizeof(T), sizeof(T));
+      const T value = combined(values, order, [&](const Value<T>& a, const Value<T>& b) {
+                        return Value<T>{step(operation, a.of, b.of)};
+                      }).of;
       std::memcpy(result.data() + i * sizeof(T), &value, sizeof(T));
     }
   });

@@ -19,7 +19,7 @@ std::vector<T> reduced(Operator operation, Type type, T a, T b, std::size_t repe
   const std::vector<T> right(repeated, b);
   std::vector<T> result(repeated);
   const void* const sources[] = {left.data(), right.data()};
-  kernel(operation, type)(result.data(), sources, 2, repeated);
+  kernel(operation, type)(result.data(), sources, 2, repeated, Order::in_pairs);
   return result;
 }
 
@@ -81,15 +81,17 @@ TYPED_TEST(FloatingPoint, NegativeZeroIsFalseAndNotANumberIsTrue) {
 
 TEST(Order, SumIsTakenFromTheFirstSourceOn) {
   // (1e20 + -1e20) + 1 is 1; every other grouping is 0.
-  for (std::size_t count : {1, 2, 3, 4, 7, 100}) {
+  for (std::size_t i = 0; i < 12; ++i) {
+    const std::size_t count = std::array<std::size_t, 6>{1, 2, 3, 4, 7, 100}[i / 2];
+    const Order order = i % 2 == 0 ? Order::in_sequence : Order::in_pairs;
     const std::array<std::vector<double>, 3> values = {
         std::vector<double>(count, 1e20), std::vector<double>(count, -1e20), std::vector<double>(count, 1)};
     const void* const sources[] = {values[0].data(), values[1].data(), values[2].data()};
     const void* const turned[] = {values[2].data(), values[1].data(), values[0].data()};
     std::vector<double> result(count);
-    kernel(Operator::sum, Type::f64)(result.data(), sources, 3, count);
+    kernel(Operator::sum, Type::f64)(result.data(), sources, 3, count, order);
     EXPECT_EQ(result, std::vector<double>(count, 1.0));
-    kernel(Operator::sum, Type::f64)(result.data(), turned, 3, count);
+    kernel(Operator::sum, Type::f64)(result.data(), turned, 3, count, order);
     EXPECT_EQ(result, std::vector<double>(count, 0.0));
   }
 }

@@ -33,7 +33,7 @@ Task direct_body(Operation& operation, const ScanArguments& arguments) {
       result = operation.staging(static_cast<int>(Side::destination), arguments.bytes());
     const RemoteBuffer destination{self, own_memory(result)};
     co_await reduce_range(operation, *arguments.combiner, {0, arguments.count}, {sources, count}, destination,
-                          arguments.store);
+                          arguments.store, reduction::Order::in_sequence);
   }
   operation.publish_done();
   if (!exposed.in_the_ring)

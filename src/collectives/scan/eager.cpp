@@ -16,7 +16,11 @@ namespace {
 
 eager::Part scan_part(const OperationView& operation, const ScanArguments& arguments) {
   const int rank = operation.communicator().rank(), ranks = operation.communicator().size();
-  return {rank + 1 < ranks, rank + (arguments.exclusive ? 0 : 1), {0, arguments.count}, arguments.send};
+  return {rank + 1 < ranks,
+          rank + (arguments.exclusive ? 0 : 1),
+          {0, arguments.count},
+          arguments.send,
+          reduction::Order::in_sequence};
 }
 
 }  // namespace

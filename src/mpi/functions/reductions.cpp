@@ -50,7 +50,9 @@ struct UserOperator {
   MPI_Aint extent = 0;
   MPI_Aint true_lower = 0;
   MPI_Aint true_extent = 0;
-  CallMemory left{}, right{};
+  /// As many as ranks, which are ints, can have operands.
+  static constexpr std::size_t most_rooms = 32;
+  std::array<CallMemory, most_rooms> rooms{};
   std::exception_ptr thrown{};  ///< by the operator, which is not run again in this call
 
   std::size_t layout_bytes(std::size_t elements) const {
@@ -86,35 +88,43 @@ struct UserOperator {
                         static_cast<int>(elements - at < piece ? elements - at : piece), datatype, operation);
   }
 
-  /// ((sources[0] op sources[1]) op sources[2]) op ...: MPI_Reduce_local has the left operand as its first argument and
+  /// sources[0] op sources[1] op sources[2] op ...: MPI_Reduce_local has the left operand as its first argument and
   /// overwrites the right one.
-  void contiguous(void* destination, const void* const* sources, std::size_t count, std::size_t elements) {
+  void contiguous(void* destination, const void* const* sources, std::size_t count, std::size_t elements,
+                  reduction::Order order) {
     const std::size_t bytes = elements * info.bytes;
-    reduction::fold(destination, sources, count, bytes, {left.at_least(bytes), right.at_least(bytes)},
+    void* memory[most_rooms];
+    for (std::size_t i = 0; i < reduction::most_operands(count); ++i) memory[i] = rooms[i].at_least(bytes);
+    reduction::fold(destination, sources, count, bytes, order, memory,
                     [&](const void* in, void* inout) { reduce_local(in, inout, elements); });
   }
 
-  void packed(void* destination, const void* const* sources, std::size_t count, std::size_t elements) {
+  void packed(void* destination, const void* const* sources, std::size_t count, std::size_t elements,
+              reduction::Order order) {
     const std::size_t bytes = layout_bytes(elements);
-    std::byte* in = origin(left.at_least(bytes), elements);
-    std::byte* inout = origin(right.at_least(bytes), elements);
-    unpack(static_cast<const std::byte*>(sources[0]), in, elements, datatype, info, communicator);
-    for (std::size_t i = 1; i < count; ++i) {
-      unpack(static_cast<const std::byte*>(sources[i]), inout, elements, datatype, info, communicator);
-      reduce_local(in, inout, elements);
-      std::swap(in, inout);
-    }
-    pack(in, elements, datatype, info, static_cast<std::byte*>(destination), communicator);
+    std::byte* values[most_rooms];
+    for (std::size_t i = 0; i < reduction::most_operands(count); ++i)
+      values[i] = origin(rooms[i].at_least(bytes), elements);
+    reduction::combine(
+        count, order,
+        [&](std::size_t source, std::size_t at) {
+          unpack(static_cast<const std::byte*>(sources[source]), values[at], elements, datatype, info, communicator);
+        },
+        [&](std::size_t at) {
+          reduce_local(values[at], values[at + 1], elements);
+          std::swap(values[at], values[at + 1]);
+        });
+    pack(values[0], elements, datatype, info, static_cast<std::byte*>(destination), communicator);
   }
 };
 
 void combine_contiguous(void* context, void* destination, const void* const* sources, std::size_t count,
-                        std::size_t elements) {
-  static_cast<UserOperator*>(context)->contiguous(destination, sources, count, elements);
+                        std::size_t elements, reduction::Order order) {
+  static_cast<UserOperator*>(context)->contiguous(destination, sources, count, elements, order);
 }
 void combine_packed(void* context, void* destination, const void* const* sources, std::size_t count,
-                    std::size_t elements) {
-  static_cast<UserOperator*>(context)->packed(destination, sources, count, elements);
+                    std::size_t elements, reduction::Order order) {
+  static_cast<UserOperator*>(context)->packed(destination, sources, count, elements, order);
 }
 
 /// What is sent and received are one buffer, which is for the host to judge.

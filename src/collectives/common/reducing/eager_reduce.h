@@ -12,6 +12,7 @@ struct Part {
   int count;                 ///< it combines those of the ranks from 0 to `count` - 1, in rank order
   topology::Range elements;  ///< of each
   const std::byte* own;      ///< its contribution, for which nobody waits; may be where the result goes
+  reduction::Order order = reduction::Order::in_pairs;
 };
 
 /// part_of(operation, arguments): the part of this rank.
@@ -40,8 +41,8 @@ class Reduction {
   void end() {
     if (part_.count == 0) return;
     if (part_.count == operation_.communicator().size()) operation_.seen_all();
-    (*arguments_.combiner)(arguments_.receive, sources_, static_cast<std::size_t>(part_.count),
-                           part_.elements.length());
+    (*arguments_.combiner)(arguments_.receive, sources_, static_cast<std::size_t>(part_.count), part_.elements.length(),
+                           part_.order);
   }
 
  private:

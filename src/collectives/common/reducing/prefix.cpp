@@ -110,7 +110,7 @@ Task carry_range(Operation& operation, const Combiner& combiner, topology::Range
     for (std::size_t i = 0; i < carries.count; ++i)
       pointers[i] = part.load(carries[i], result + (1 + i) * block * element);
     co_await operation.copied();
-    combiner(carry, pointers, carries.count, elements);
+    combiner(carry, pointers, carries.count, elements, reduction::Order::in_sequence);
     for (std::size_t i = 0; i < destinations.count; ++i) {
       if (i == 0 && first_is_empty) {
         part.store(destinations[i], carry, memory::Store::cached);

@@ -61,13 +61,15 @@ void collect_result(const ReductionBuffers& buffers, topology::Range range) {
 }
 
 RangeReduction::RangeReduction(Operation& operation, const Combiner& combiner, topology::Range range,
-                               const RemoteBuffers& sources, const RemoteBuffers& destinations, memory::Store store)
+                               const RemoteBuffers& sources, const RemoteBuffers& destinations, memory::Store store,
+                               reduction::Order order)
     : operation_(operation),
       combiner_(combiner),
       range_(range),
       sources_(sources),
       destinations_(destinations),
-      store_(store) {
+      store_(store),
+      order_(order) {
   const std::size_t element = combiner.element_bytes;
   const std::size_t line = topology::elements_in_line(element);
   block_ = std::max<std::size_t>(1, operation.communicator().node().settings.block / element);
@@ -150,7 +152,7 @@ void RangeReduction::combine() {
     const std::size_t part =
         in_pieces ? std::min(elements() - done, streamed_elements(streamed + done * element, element)) : elements();
     std::byte* const result = elsewhere ? scratch(sources_.count) : to[first_] + done * element;
-    combiner_(result, from, sources_.count, part);
+    combiner_(result, from, sources_.count, part, order_);
     for (std::size_t i = 0; i < destinations_.count; ++i) {
       const memory::PeerTransfers peer = operation_.peer(destinations_[i].rank);
       if (i == first_ && !elsewhere) {

@@ -137,7 +137,7 @@ void collect_result(const ReductionBuffers& buffers, topology::Range range);
 class RangeReduction {
  public:
   RangeReduction(Operation& operation, const Combiner& combiner, topology::Range range, const RemoteBuffers& sources,
-                 const RemoteBuffers& destinations, memory::Store store);
+                 const RemoteBuffers& destinations, memory::Store store, reduction::Order order);
   bool operator()();
 
  private:
@@ -158,18 +158,20 @@ class RangeReduction {
   topology::Range range_;  ///< what is left
   const RemoteBuffers sources_, destinations_;
   const memory::Store store_;
+  const reduction::Order order_;
   std::size_t block_;           ///< elements
   std::size_t first_ = 0;       ///< of the destinations: results are made there if it can be loaded and stored
   std::size_t loaded_ = 0;      ///< sources of which the block is there or comes
   bool to_be_ordered_ = false;  ///< something was stored past the caches
 };
 
-/// co_await reduce_range(...): combines `sources` (in the order given) over the elements of `range`, block by block, and
+/// co_await reduce_range(...): combines `sources` (as they follow each other) over the elements of `range`, block by block, and
 /// stores each block at every one of `destinations` while it is in the cache.
 /// Sources that can only be copied come through private memory; so do results that are stored past the caches.
 inline auto reduce_range(Operation& operation, const Combiner& combiner, topology::Range range,
-                         const RemoteBuffers& sources, const RemoteBuffers& destinations, memory::Store store) {
-  return operation.carried(RangeReduction(operation, combiner, range, sources, destinations, store));
+                         const RemoteBuffers& sources, const RemoteBuffers& destinations, memory::Store store,
+                         reduction::Order order = reduction::Order::in_pairs) {
+  return operation.carried(RangeReduction(operation, combiner, range, sources, destinations, store, order));
 }
 
 }  // namespace tutti
