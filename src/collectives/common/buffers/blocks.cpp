@@ -187,86 +187,122 @@ ExposedBlocks post_in_tail(Operation& operation, const BlocksToPost& what) {
   return exposed;
 }
 
+/// Blocks where they are in the program's memory.
+struct Placed {
+  Blocks blocks;
+  Span span;
+  memory::Kind kind;  ///< how peers reach them
+  bool spread;        ///< peers are told of their gaps
+};
+
+Placed place_of(Operation& operation, const BlocksToPost& what) {
+  const auto placed = [&](const Blocks& blocks, bool spread) {
+    const Span span = span_of(blocks, what.count);
+    return Placed{blocks, span, reach(operation, blocks, what.count, span, what.side), spread};
+  };
+  if (what.side != Side::source || !what.sent) return placed(what.blocks, false);
+  const Placed spread = placed(with_gaps(operation, what), true);
+  if (spread.kind == memory::Kind::none || memory::always_mapped(spread.kind)) return spread;
+  // The kernel, or who has to ask, takes long for many runs.
+  pack(what.sent, what.blocks, what.count, what.skip);
+  return placed(what.blocks, false);
+}
+
+/// Memory for the table that goes with blocks.
+struct Table {
+  std::byte* at;
+  memory::Region region;
+  bool in_post;
+};
+
+Table table_for(Operation& operation, std::size_t bytes, Side side) {
+  const Communicator& communicator = operation.communicator();
+  if (bytes > communicator.slot_bytes()) [[unlikely]] {
+    std::byte* const at = operation.staging(side == Side::source ? 1 : 0, bytes);
+    return {at, communicator.arena_region(at), false};
+  }
+  std::byte* const tail = operation.own().post.regions.tail;
+  if (bytes <= Post::tail_bytes) return {tail, communicator.arena_region(tail), true};
+  return {operation.own_data(), operation.data_region(), false};
+}
+
+/// Of blocks that peers read in a copy.
+void tell_of_copy(const BlocksToPost& what, const Blocks& copy, std::byte* table) {
+  for (std::size_t i = 0; i < what.count; ++i)
+    reinterpret_cast<Entry*>(table)[i] = {static_cast<std::uint64_t>(copy.offset(i)), size_in_copy(what, i)};
+}
+
+void tell_of_place(const Placed& placed, std::size_t count, std::byte* table) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t bytes = placed.blocks.size(i);
+    reinterpret_cast<Entry*>(table)[i] = {
+        bytes ? static_cast<std::uint64_t>(placed.blocks.at(i) - placed.span.begin) : 0, bytes};
+  }
+}
+
+void tell_of_gaps(const BlocksToPost& what, const Placed& placed, std::byte* table) {
+  for (std::size_t i = 0; i < what.count; ++i) {
+    const std::size_t bytes = placed.blocks.size(i);
+    const memory::Spread own{memory::Layout(bytes), placed.blocks.at(i)};
+    const memory::Spread& block = bytes > 0 && what.sent[i] ? *what.sent[i] : own;
+    const auto offset = bytes > 0 ? static_cast<std::uint64_t>(block.base - placed.span.begin) : 0;
+    new (table + i * sizeof(EntryWithGaps)) EntryWithGaps{offset, block.layout};
+  }
+}
+
 }  // namespace
 
 ExposedBlocks post_blocks(Operation& operation, const BlocksToPost& what) {
   const std::size_t count = what.count;
-  const bool is_source = what.side == Side::source;
-  Communicator& communicator = operation.communicator();
+  const bool is_source = what.side == Side::source, is_regular = what.blocks.is_regular();
   const std::size_t copied = bytes_without(what.blocks, count, what.skip);
   if (is_source && post_bytes_of(what.blocks, count, copied) <= Post::tail_bytes) {
     pack(what.sent, what.blocks, count, what.skip);
     return post_in_tail(operation, what);
   }
-  bool spread = is_source && what.sent;
-  Blocks blocks = spread ? with_gaps(operation, what) : what.blocks;
-  Span span = span_of(blocks, count);
-  memory::Kind kind = reach(operation, blocks, count, span, what.side);
-  if (spread && kind != memory::Kind::none && !memory::always_mapped(kind)) {
-    // The kernel, or who has to ask, takes long for many runs.
-    pack(what.sent, what.blocks, count, what.skip);
-    spread = false;
-    blocks = what.blocks;
-    span = span_of(blocks, count);
-    kind = reach(operation, blocks, count, span, what.side);
-  }
-  const bool fits = fit_data_area(communicator, what.blocks, count, copied);
-  const bool in_the_ring = fits && (what.prefer_slot || better_in_the_ring(operation, kind, copied));
-  const bool is_copied = in_the_ring || (kind == memory::Kind::none && copied > 0);
-  if (is_copied) blocks = what.blocks;
-  const bool has_gaps = spread && !is_copied;
-  const std::size_t table_bytes = has_gaps ? count * sizeof(EntryWithGaps) : table_bytes_of(blocks, count);
-  Post& mine = operation.own().post;
-  const bool table_in_post = table_bytes <= Post::tail_bytes;
-  std::byte* table = table_in_post ? mine.regions.tail : operation.own_data();
-  memory::Region table_region = table_in_post ? communicator.arena_region(table) : operation.data_region();
-  if (table_bytes > communicator.slot_bytes()) [[unlikely]] {
-    table = operation.staging(is_source ? 1 : 0, table_bytes);
-    table_region = communicator.arena_region(table);
-  }
+  const Placed placed = place_of(operation, what);
+  const bool fits = fit_data_area(operation.communicator(), what.blocks, count, copied);
+  const bool in_the_ring = fits && (what.prefer_slot || better_in_the_ring(operation, placed.kind, copied));
+  const bool is_copied = in_the_ring || (placed.kind == memory::Kind::none && copied > 0);
+  const bool has_gaps = placed.spread && !is_copied;
+  const std::size_t table_bytes = has_gaps ? count * sizeof(EntryWithGaps) : table_bytes_of(what.blocks, count);
+  const Table table = table_for(operation, table_bytes, what.side);
 
-  ExposedBlocks exposed{{{}, const_cast<std::byte*>(span.begin), false, false}, blocks};
+  ExposedBlocks exposed{{{}, const_cast<std::byte*>(placed.span.begin), false, false}, placed.blocks};
+  Exposure& exposure = exposed.exposure;
   if (in_the_ring) {
-    exposed.exposure = data_area(operation);
+    exposure = data_area(operation);
   } else if (is_copied) {
-    exposed.exposure = staging_buffer(operation, what.side, copied);
-    if (is_source) let_fill(exposed.exposure);
+    exposure = staging_buffer(operation, what.side, copied);
+    if (is_source) let_fill(exposure);
   } else {
-    exposed.exposure.region = reachable(communicator.node(), blocks, count, span, kind);
+    exposure.region = reachable(operation.communicator().node(), placed.blocks, count, placed.span, placed.kind);
   }
-  const Exposure& exposure = exposed.exposure;
   if (is_copied)
-    exposed.local = in_copy(operation, what, exposure.local, in_the_ring && !table_in_post ? table_bytes : 0);
-  for (std::size_t i = 0; !blocks.is_regular() && i < count; ++i) {
-    const std::size_t bytes = blocks.size(i);
-    if (has_gaps) {
-      const memory::Spread own{memory::Layout(bytes), blocks.at(i)};
-      const memory::Spread& block = bytes > 0 && what.sent[i] ? *what.sent[i] : own;
-      const auto offset = bytes > 0 ? static_cast<std::uint64_t>(block.base - span.begin) : 0;
-      new (table + i * sizeof(EntryWithGaps)) EntryWithGaps{offset, block.layout};
-      continue;
-    }
-    Entry& entry = reinterpret_cast<Entry*>(table)[i];
-    if (is_copied)
-      entry = {static_cast<std::uint64_t>(exposed.local.offset(i)), size_in_copy(what, i)};
-    else
-      entry = {bytes ? static_cast<std::uint64_t>(blocks.at(i) - span.begin) : 0, bytes};
-  }
-  const bool fills = is_copied && is_source;
+    exposed.local = in_copy(operation, what, exposure.local, in_the_ring && !table.in_post ? table_bytes : 0);
+  if (has_gaps)
+    tell_of_gaps(what, placed, table.at);
+  else if (!is_regular && is_copied)
+    tell_of_copy(what, exposed.local, table.at);
+  else if (!is_regular)
+    tell_of_place(placed, count, table.at);
+
   const auto fill_it = [&] {
     copy_in(what, exposed.local, [&](std::byte* to, std::size_t i) {
       const auto at = static_cast<std::size_t>(to - exposure.local);
-      if (spread && what.sent[i])
+      if (placed.spread && what.sent[i])
         fill(operation, exposure, at, *what.sent[i]);
       else
-        fill(operation, exposure, at, blocks.at(i), blocks.size(i));
+        fill(operation, exposure, at, what.blocks.at(i), what.blocks.size(i));
     });
   };
+  const bool fills = is_copied && is_source;
   if (fills && in_the_ring) fill_it();
+  Post& mine = operation.own().post;
   mine.regions.source = is_source ? as_lent(operation, exposure).bits() : 0;
   mine.regions.destination = is_source ? 0 : exposure.region.bits();
-  mine.regions.bytes = has_gaps ? irregular_with_gaps : blocks.is_regular() ? blocks.bytes : irregular;
-  mine.regions.stride = blocks.is_regular() ? exposed.local.stride : table_region.bits();
+  mine.regions.bytes = has_gaps ? irregular_with_gaps : is_regular ? what.blocks.bytes : irregular;
+  mine.regions.stride = is_regular && !has_gaps ? exposed.local.stride : table.region.bits();
   operation.publish(mine.flag, what.progress);
   if (fills && !in_the_ring) fill_it();
   return exposed;
