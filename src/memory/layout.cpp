@@ -174,8 +174,8 @@ void copy_part_in_runs(const Layout& to, std::byte* to_base, const Layout& from,
 }  // namespace
 
 void copy_between(const Layout& to, std::byte* to_base, const Layout& from, const std::byte* from_base,
-                  std::size_t bytes) {
-  copy_part_in_runs(to, to_base, from, from_base, 0, bytes);
+                  std::size_t bytes, std::size_t at) {
+  copy_part_in_runs(to, to_base, from, from_base, at, bytes);
 }
 
 // Without gaps, as if all of them were there.

@@ -48,9 +48,9 @@ class Layout {
   Loop loop_[loops_max + 1];  ///< one for in_runs_of()
 };
 
-/// Copies the first `bytes` of one layout to those of another. They do not overlap.
+/// Copies `bytes` of one layout, from byte `at` on, to the same of another. They do not overlap.
 void copy_between(const Layout& to, std::byte* to_base, const Layout& from, const std::byte* from_base,
-                  std::size_t bytes);
+                  std::size_t bytes, std::size_t at = 0);
 
 /// A block whose bytes lie where `layout` says, beside which there is memory for it without gaps.
 struct Spread {

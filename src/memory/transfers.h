@@ -63,11 +63,11 @@ struct PeerTransfers {
   const Peer& peer;
   Transfers& transfers;
 
-  /// spread: where it belongs, if not in one run at `destination`.
+  /// spread: where it belongs, from byte `spread_at` on, if not in one run at `destination`.
   void copy_from(Region region, std::size_t offset, void* destination, std::size_t bytes, Store store = Store::cached,
-                 Spread* spread = nullptr) const {
+                 Spread* spread = nullptr, std::size_t spread_at = 0) const {
     auto* const to = static_cast<std::byte*>(destination);
-    transfers.begin(peer, {Copy::Direction::read, store, region, offset, to, bytes, spread});
+    transfers.begin(peer, {Copy::Direction::read, store, region, offset, to, bytes, spread, spread_at});
   }
   void copy_to(Region region, std::size_t offset, const void* source, std::size_t bytes,
                Store store = Store::cached) const {

@@ -65,13 +65,13 @@ Messages::Messages(Node& node, std::size_t area, std::uint64_t key)
 
 std::uint64_t Envelope::checked() const {
   std::uint64_t sum = key[0];
-  for (const std::uint64_t each : {number, message_bytes, block, region, static_cast<std::uint64_t>(sender)})
+  for (const std::uint64_t each : {number, message_bytes, block, region, gaps, static_cast<std::uint64_t>(sender)})
     sum = (sum ^ each) * 0x9e37'79b9'7f4a'7c15;
   return sum;
 }
 
 Envelope Messages::envelope_of(int sender, std::uint64_t number, const Record& record) const {
-  Envelope envelope{{key_[0], key_[1]}, number, record.bytes, record.block, record.region, sender, 0};
+  Envelope envelope{{key_[0], key_[1]}, number, record.bytes, record.block, record.region, record.gaps, sender, 0};
   envelope.check = envelope.checked();
   return envelope;
 }
@@ -203,13 +203,9 @@ void Messages::sweep() {
 }
 
 Outgoing::Outgoing(Messages& messages, const Message& message)
-    : messages_(messages),
-      in_use_(messages.node()),
-      message_(message),
-      block_(messages.take_block()),
-      is_lent_(message.buffer && messages.may_lend(message.bytes, message.lent_most)) {
-  const memory::Region region =
-      message.buffer && !is_lent_ ? node().reachable(message.buffer, message.bytes) : memory::Region();
+    : messages_(messages), in_use_(messages.node()), message_(message), block_(messages.take_block()) {
+  const memory::Region region = place();
+  is_lent_ = is_counted_ || (message.layout && region.kind() == memory::Kind::none);
   block_->region.store(region.bits(), std::memory_order_relaxed);
   if (region.kind() != memory::Kind::none) return;
   try {
@@ -229,7 +225,20 @@ Outgoing::~Outgoing() {
 
 void Outgoing::leave() {
   if (since_ != 0) messages_.from(message_.peer).open.fetch_sub(message_.bytes, std::memory_order_relaxed);
-  messages_.leave({block_, staging_, is_lent_ ? message_.bytes : 0});
+  messages_.leave({block_, staging_, is_counted_ ? message_.bytes : 0});
+}
+
+/// Where the receiver reads it in the program's buffer; none if it does not.
+memory::Region Outgoing::place() {
+  if (!message_.buffer) return {};
+  if (message_.layout) block_->layout = *message_.layout;
+  if (message_.is_read_there) {
+    const memory::Layout::Extent extent = message_.layout->extent();
+    const memory::Region region = node().reachable(message_.buffer + extent.first, extent.bytes);
+    if (memory::always_mapped(region.kind())) return region;
+  }
+  is_counted_ = messages_.may_lend(message_.bytes, message_.lent_most);
+  return message_.layout || is_counted_ ? memory::Region() : node().reachable(message_.buffer, message_.bytes);
 }
 
 /// To the arena, from where the receiver gets it whenever it comes.
@@ -240,7 +249,10 @@ void Outgoing::stage() {
   memory::Region region(memory::Kind::arena, begin);
   if (is_lent_) {
     new (node().arena->base() + *staging_) memory::Filled;
-    region = memory::Region(memory::Kind::filling, begin).taken_over();
+    region = memory::Region(memory::Kind::filling, begin);
+    if (is_counted_) region = region.taken_over();
+  } else if (message_.layout) {
+    gaps().get(0, staging(), message_.bytes);
   } else if (message_.buffer) {
     memory::stream_copy(staging(), message_.buffer, message_.bytes);
   }
@@ -251,9 +263,16 @@ void Outgoing::stage() {
 void Outgoing::fill() {
   if (!is_lent_) return;
   memory::Filled& filled = memory::Filled::of(staging());
+  const auto lend = [&](std::size_t at, std::size_t bytes) {
+    if (!message_.layout) return static_cast<void>(copy_bytes(staging() + at, message_.buffer + at, bytes));
+    if (is_counted_) return gaps().get(at, staging() + at, bytes);
+    std::byte packed[memory::filled_at_once];
+    gaps().get(at, packed, bytes);
+    memory::stream_copy(staging() + at, packed, bytes);
+  };
   for (std::size_t at = 0; at < message_.bytes;) {
     const std::size_t end = std::min(at + memory::filled_at_once, message_.bytes);
-    copy_bytes(staging() + at, message_.buffer + at, end - at);
+    lend(at, end - at);
     at = end;
     filled.bytes.store(at, std::memory_order_release);
   }
@@ -262,8 +281,10 @@ void Outgoing::fill() {
 
 Envelope Outgoing::announce() {
   const auto offset = static_cast<std::uint64_t>(reinterpret_cast<std::byte*>(block_) - node().arena->base());
-  const Envelope envelope = messages_.say(message_.peer, {message_.communicator, message_.tag, message_.bytes, true,
-                                                          offset, block_->region.load(std::memory_order_relaxed)});
+  const std::uint64_t region = block_->region.load(std::memory_order_relaxed);
+  const bool has_gaps = message_.layout && !staged_;
+  const Envelope envelope = messages_.say(
+      message_.peer, {message_.communicator, message_.tag, message_.bytes, true, offset, region, has_gaps});
   since_ = ticks() | 1;
   messages_.from(message_.peer).open.fetch_add(message_.bytes, std::memory_order_relaxed);
   return envelope;
@@ -336,20 +357,23 @@ Way Outgoing::way() const {
 }
 
 Incoming::Incoming(Messages& messages, const Envelope& envelope, std::byte* buffer, std::size_t room,
-                   std::uint64_t patience)
+                   std::uint64_t patience, memory::Spread* spread)
     : node_(messages.node()),
       in_use_(node_),
       peer_(envelope.sender),
       sent_(envelope.message_bytes),
       buffer_(buffer),
+      spread_(spread),
       pieces_(std::min<std::size_t>(envelope.message_bytes, room)),
       patience_(patience),
       lent_(memory::Region::from_bits(envelope.region)),
       block_(reinterpret_cast<Block*>(other().in_arena(envelope.block, sizeof(Block)))) {
   const memory::Kind kind = lent_.kind();
   is_lent_ = kind == memory::Kind::filling;
+  has_gaps_ = envelope.gaps;
   if (is_lent_) return;
-  const memory::Region region = kind != memory::Kind::arena ? node_.reachable(buffer, pieces_.bytes) : memory::Region();
+  const bool sender_copies = kind != memory::Kind::arena && !spread_ && !has_gaps_;
+  const memory::Region region = sender_copies ? node_.reachable(buffer, pieces_.bytes) : memory::Region();
   block_->destination.store(region.loads_and_stores() ? region.bits() : 0, std::memory_order_relaxed);
   block_->room.store(room, std::memory_order_relaxed);
   block_->accepted.set(1);
@@ -378,8 +402,12 @@ bool Incoming::pull() {
     const std::size_t i = pieces_.count - 1 - of_receiver(before);
     const std::size_t at = pieces_.begin(i);
     is_pulling_ = true;
-    memory::PeerTransfers{other(), transfers_}.copy_from(
-        memory::Region::from_bits(block_->region.load(std::memory_order_relaxed)), at, buffer_ + at, pieces_.length(i));
+    const memory::Region region = memory::Region::from_bits(block_->region.load(std::memory_order_relaxed));
+    if (has_gaps_ && region.kind() != memory::Kind::arena)
+      pull_gaps(region, at, pieces_.length(i));
+    else
+      memory::PeerTransfers{other(), transfers_}.copy_from(region, at, buffer_ + at, pieces_.length(i),
+                                                           memory::Store::cached, spread_, at);
   }
   if (!transfers_.go_on()) return false;
   is_pulling_ = false;
@@ -387,11 +415,33 @@ bool Incoming::pull() {
   return true;
 }
 
+/// Out of the gaps in the sender's buffer.
+void Incoming::pull_gaps(memory::Region region, std::size_t at, std::size_t bytes) {
+  const memory::Layout& theirs = block_->layout;
+  const memory::Layout::Extent extent = theirs.extent();
+  if (const std::byte* const there = other().pointer(region, 0, extent.bytes)) {
+    const memory::Spread here = spread_ ? *spread_ : memory::Spread{memory::Layout(sent_), buffer_};
+    memory::copy_between(here.layout, here.base, theirs, there - extent.first, bytes, at);
+    other().loaded(bytes);
+    return;
+  }
+  // It is not mapped here, for want of address space.
+  for (const std::size_t end = at + bytes; at < end;) {
+    const std::size_t run = at / theirs.run(), begin = at % theirs.run(),
+                      part = std::min(theirs.run() - begin, end - at);
+    const std::size_t offset = static_cast<std::size_t>(theirs.offset_of_run(run) - extent.first) + begin;
+    memory::PeerTransfers{other(), transfers_}.copy_from(region, offset, buffer_ + at, part, memory::Store::cached,
+                                                         spread_, at);
+    at += part;
+  }
+}
+
 /// All of a copy that the sender is making.
 bool Incoming::pull_lent() {
   if (!is_pulling_) {
     is_pulling_ = true;
-    memory::PeerTransfers{other(), transfers_}.copy_from(lent_, 0, buffer_, pieces_.bytes);
+    memory::PeerTransfers{other(), transfers_}.copy_from(lent_, 0, buffer_, pieces_.bytes, memory::Store::cached,
+                                                         spread_);
   }
   if (!transfers_.go_on()) return false;
   is_pulling_ = false;

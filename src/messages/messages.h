@@ -39,6 +39,7 @@ struct Envelope {
   std::uint64_t message_bytes = 0;
   std::uint64_t block = 0;   ///< offset of its Block in the sender's arena
   std::uint64_t region = 0;  ///< where the sender has it
+  std::uint64_t gaps = 0;    ///< whether it lies there as the Block's layout says
   std::int32_t sender = 0;   ///< node rank
   std::uint64_t check = 0;   ///< of all of that
 
@@ -56,6 +57,7 @@ struct Record {
   /// As in its envelope, which may be written over before anybody has looked at it: programs have several receives under way
   /// in one buffer when they do not care what comes.
   std::uint64_t block = 0, region = 0;
+  bool gaps = false;
 };
 
 /// Both sides of one message. In the sender's arena.
@@ -66,6 +68,7 @@ struct Block {
   // The sender's.
   alignas(sync::line_bytes) sync::Word<std::uint64_t> region;  ///< published by the record, and again by the claims
   sync::Flag pushed;                                           ///< pieces that it has stored
+  memory::Layout layout{1};  ///< of what has gaps; the region that the record tells of begins with its lowest byte
   // The receiver's.
   alignas(sync::line_bytes) sync::Flag accepted;
   sync::Word<std::uint64_t> destination, room;  ///< published by `accepted`: a region, or none; bytes that are wanted
@@ -143,7 +146,7 @@ class Messages {
   struct Left {
     Block* block;
     std::optional<std::size_t> staging;
-    std::size_t lent = 0;  ///< bytes
+    std::size_t lent = 0;  ///< bytes, of those that are counted
   };
   Envelope envelope_of(int sender, std::uint64_t number, const Record& record) const;
   std::deque<Pending>& listen(int peer);
@@ -194,6 +197,10 @@ class Outgoing {
     /// What the receiver reads is a copy through the caches, whose lines it takes over; it reads behind the sender. Unless all
     /// that are lent at a time would have more bytes than this.
     std::size_t lent_most = 0;
+    /// Where the bytes lie, from `buffer` on, if they have gaps. They are lent, past the caches if not through these. What is
+    /// here is not looked at later.
+    const memory::Layout* layout = nullptr;
+    bool is_read_there = false;  ///< of those with gaps: where peers can map them they are not lent
   };
   /// A message whose buffer is null lies nowhere: it is to be written to staging(). Throws ArenaFull.
   Outgoing(Messages& messages, const Message& message);
@@ -215,7 +222,9 @@ class Outgoing {
  private:
   Node& node() const { return messages_.node(); }
   const memory::Peer& other() const { return node().peers[static_cast<std::size_t>(message_.peer)]; }
+  memory::Spread gaps() const { return {block_->layout, const_cast<std::byte*>(message_.buffer)}; }
   void leave();
+  memory::Region place();
   void stage();
   void push();
   bool buffer_later();
@@ -227,7 +236,8 @@ class Outgoing {
   std::optional<std::size_t> staging_;
   bool staged_ = false;  ///< the message is in the arena
   bool is_lent_ = false;
-  bool is_seen_ = false;  ///< the receiver has begun
+  bool is_counted_ = false;  ///< among what is lent through the caches
+  bool is_seen_ = false;     ///< the receiver has begun
   bool may_buffer_ = true;
   bool over_ = false;
   std::uint64_t since_ = 0;          ///< it was announced, in ticks
@@ -240,7 +250,9 @@ class Outgoing {
 class Incoming {
  public:
   /// room: of the buffer. patience: where the sender may copy and does not begin for so long the receiver does, in ticks.
-  Incoming(Messages& messages, const Envelope& envelope, std::byte* buffer, std::size_t room, std::uint64_t patience);
+  /// spread: where the bytes belong, if not at `buffer`, which is scratch then; the receiver copies all.
+  Incoming(Messages& messages, const Envelope& envelope, std::byte* buffer, std::size_t room, std::uint64_t patience,
+           memory::Spread* spread = nullptr);
   Incoming(const Incoming&) = delete;
   Incoming& operator=(const Incoming&) = delete;
 
@@ -255,6 +267,7 @@ class Incoming {
   const memory::Peer& other() const { return node_.peers[static_cast<std::size_t>(peer_)]; }
   bool may_pull();
   bool pull();
+  void pull_gaps(memory::Region region, std::size_t at, std::size_t bytes);
   bool pull_lent();
 
   Node& node_;
@@ -262,6 +275,7 @@ class Incoming {
   const int peer_;
   const std::size_t sent_;
   std::byte* const buffer_;
+  memory::Spread* const spread_;
   const Pieces pieces_;
   const std::uint64_t patience_;
   const memory::Region lent_;  ///< where the sender had it when it sent the envelope
@@ -271,6 +285,7 @@ class Incoming {
   std::uint64_t seen_ = 0;    ///< pieces that it had claimed then
   bool is_pulling_ = false;
   bool is_lent_ = false;
+  bool has_gaps_ = false;  ///< unless the sender copies it to its arena
   bool over_ = false;
   memory::Transfers transfers_;
 };

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <memory>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "collectives/thread_ranks.h"
+#include "memory/random_layout.h"
 
 namespace tutti::test {
 
@@ -68,6 +70,32 @@ std::vector<std::byte> bytes_of(std::size_t bytes, std::uint64_t message, int se
   return made;
 }
 
+/// So many bytes with gaps between them.
+struct WithGaps {
+  static constexpr std::byte gap{0xee};
+
+  WithGaps(std::size_t bytes, std::uint64_t seed) {
+    std::mt19937 random(static_cast<unsigned>(seed));
+    const memory::Layout layout = random_layout(random, bytes);
+    const memory::Layout::Extent extent = layout.extent();
+    memory.assign(extent.bytes, gap);
+    spread.emplace(memory::Spread{layout, memory.data() - extent.first});
+  }
+  /// What is in the first bytes; nothing but gaps is left.
+  std::vector<std::byte> take(std::size_t bytes) {
+    std::vector<std::byte> taken(bytes);
+    spread->get(0, taken.data(), bytes);
+    spread->put(0, std::vector<std::byte>(bytes, gap).data(), bytes);
+    return taken;
+  }
+  bool is_empty() const {
+    return std::all_of(memory.begin(), memory.end(), [](std::byte each) { return each == gap; });
+  }
+
+  std::vector<std::byte> memory;
+  std::optional<memory::Spread> spread;
+};
+
 class TwoSided : public testing::TestWithParam<Reach> {};
 
 TEST_P(TwoSided, MessagesComeWhoeverCopiesThem) {
@@ -92,8 +120,16 @@ TEST_P(TwoSided, MessagesComeWhoeverCopiesThem) {
       if (alike() % 3 == 0) what.lent_most = SIZE_MAX / 2;
       what.store = alike() % 2 ? memory::Store::cached : memory::Store::streaming_to_peers;
       const bool is_written_there = alike() % 5 == 0, receiver_is_impatient = alike() % 2;
+      const bool has_gaps_there = !is_written_there && alike() % 4 == 0, has_gaps_here = alike() % 4 == 0;
       std::vector<std::byte> sent = bytes_of(bytes, message, self), received(room);
       what.buffer = is_written_there ? nullptr : sent.data();
+      WithGaps there(has_gaps_there ? bytes : 1, message), here(has_gaps_here ? room : 1, ~message);
+      if (has_gaps_there) {
+        there.spread->put(0, sent.data(), bytes);
+        what.buffer = there.spread->base;
+        what.layout = &there.spread->layout;
+        what.is_read_there = alike() % 2;
+      }
       Outgoing outgoing(rank.messages, what);
       if (is_written_there) std::memcpy(outgoing.staging(), sent.data(), bytes);
       mail.put(next, outgoing.announce());
@@ -108,7 +144,8 @@ TEST_P(TwoSided, MessagesComeWhoeverCopiesThem) {
       }
       ASSERT_TRUE(rank.messages.is_envelope(*envelope));
       ASSERT_TRUE(rank.messages.come(before, communicator, static_cast<int>(message % 5), *envelope));
-      Incoming incoming(rank.messages, *envelope, received.data(), room, receiver_is_impatient ? 0 : 1'000'000);
+      Incoming incoming(rank.messages, *envelope, received.data(), room, receiver_is_impatient ? 0 : 1'000'000,
+                        has_gaps_here ? &*here.spread : nullptr);
       bool is_received = false;
       while (!is_sent || !is_received) {
         is_sent = is_sent || outgoing.progress();
@@ -116,15 +153,23 @@ TEST_P(TwoSided, MessagesComeWhoeverCopiesThem) {
         take_turn(rank.node);
       }
       const Way way = outgoing.way(), by_sender = what.store == memory::Store::cached ? Way::stored : Way::streamed;
-      const bool is_lent = what.lent_most > 0 && !is_written_there;
+      const bool may_be_read = has_gaps_there && what.is_read_there;
+      const bool is_lent = !may_be_read && (has_gaps_there || (what.lent_most > 0 && !is_written_there));
       if (is_lent || is_written_there)
         EXPECT_EQ(way, is_lent ? Way::lent : Way::staged);
       else
-        EXPECT_TRUE(way == by_sender || way == Way::read || way == Way::staged) << name_of(way);
+        EXPECT_TRUE((way == by_sender && !may_be_read) || way == Way::read || way == Way::staged ||
+                    (way == Way::lent && may_be_read))
+            << name_of(way);
       // The buffer is the program's again.
       std::memset(sent.data(), 0, sent.size());
+      std::memset(there.memory.data(), 0, there.memory.size());
       ASSERT_EQ(incoming.sent_bytes(), bytes);
       ASSERT_EQ(incoming.bytes(), std::min(bytes, room));
+      if (has_gaps_here) {
+        received = here.take(incoming.bytes());
+        ASSERT_TRUE(here.is_empty());
+      }
       for (std::size_t i = 0; i < incoming.bytes(); ++i)
         ASSERT_EQ(received[i], content(i, message, before))
             << "byte " << i << " of " << bytes << ", message " << message;

@@ -211,7 +211,9 @@ int keep(std::unique_ptr<Request> request, TwoSidedCall& call, const char* what,
   return requests.keep(std::move(request), handle);
 }
 
+/// It is asked what has come when it is over.
 TwoSidedCall& make_call(Request& request) {
+  static_assert(sizeof(TwoSidedCall) <= Request::room_bytes);
   return *new (request.allocate(sizeof(TwoSidedCall))) TwoSidedCall;
 }
 

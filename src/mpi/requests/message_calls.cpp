@@ -33,11 +33,14 @@ constexpr Bounds bounds[] = {{"Open MPI", std::size_t{4} << 10, std::size_t{4} <
                              {"", std::size_t{8} << 10, std::size_t{8} << 10}};
 
 /// How the sender has its part in the copy (docs/measurements/messages.md). Between cores with a common cache a copy in lines
-/// that go to and fro is fastest, as long as a core keeps them; beyond that stores into the receiver's buffer are. Cores
-/// without one read each other's fresh lines slowly: stores past the caches are several times as fast.
+/// that go to and fro is fastest, as long as a core keeps them beside the buffers; beyond that stores into the receiver's
+/// buffer are, and what has gaps is read where it is. Cores without one read each other's fresh lines slowly: stores past the
+/// caches are several times as fast, unless they are few bytes each.
 void set_way(messages::Outgoing::Message& message) {
   const bool near = is_near(message.peer);
-  message.lent_most = near ? static_cast<std::size_t>(job()->knowledge.model.private_cache * 3 / 4) : 0;
+  const auto most = static_cast<std::size_t>(job()->knowledge.model.private_cache / 8);
+  message.lent_most = near || message.layout ? most : 0;
+  message.is_read_there = near && message.layout;
   message.store = near ? memory::Store::cached : memory::Store::streaming_to_peers;
 }
 
@@ -46,6 +49,12 @@ constexpr std::uint64_t patience_of_receiver_nanoseconds = 4000;
 
 bool lies_as_it_is(const MessageBuffer& elements) {
   return elements.info.contiguous && !device_of(elements.buffer);
+}
+
+/// Of elements with gaps in memory of this processor; nothing if they are to be packed.
+std::optional<memory::Layout> layout_there(const MessageBuffer& elements) {
+  if (elements.info.contiguous || !elements.buffer || devices::may_be_there()) return std::nullopt;
+  return layout_of(elements.datatype, elements.count);
 }
 
 }  // namespace
@@ -71,13 +80,20 @@ void set_bytes(MPI_Status& status, std::size_t bytes) {
 
 SendPart::SendPart(const MessageBuffer& elements, const Destination& to, bool is_synchronous, bool is_copied)
     : to_(to), is_synchronous_(is_synchronous) {
-  const bool is_there = !is_copied && lies_as_it_is(elements);
+  const auto* buffer = static_cast<const std::byte*>(elements.buffer);
+  auto layout = is_copied ? std::nullopt : layout_there(elements);
+  const bool is_there = layout || (!is_copied && lies_as_it_is(elements));
+  if (layout && layout->loops() == 0) {
+    buffer += layout->first();
+    layout.reset();
+  }
   messages::Outgoing::Message message;
   message.peer = to.peer;
   message.communicator = to.identity;
   message.tag = to.tag;
-  message.buffer = is_there ? static_cast<const std::byte*>(elements.buffer) : nullptr;
+  message.buffer = is_there ? buffer : nullptr;
   message.bytes = elements.bytes();
+  message.layout = layout ? &*layout : nullptr;
   set_way(message);
   outgoing_.emplace(*our_messages(), message);
   if (!is_there)
@@ -115,6 +131,9 @@ std::optional<messages::Envelope> ReceivePart::open(const MPI_Status& status, bo
   messages::Envelope envelope;
   if (lies_as_it_is(elements_)) {
     std::memcpy(&envelope, elements_.buffer, sizeof envelope);
+  } else if (const auto layout = layout_there(elements_)) {
+    spread_.emplace(memory::Spread{*layout, static_cast<std::byte*>(elements_.buffer)});
+    spread_->get(0, reinterpret_cast<std::byte*>(&envelope), sizeof envelope);
   } else {
     const std::size_t count = (sizeof envelope + elements_.info.bytes - 1) / elements_.info.bytes;
     std::vector<std::byte> begin(count * elements_.info.bytes);
@@ -133,12 +152,19 @@ bool ReceivePart::look(const MPI_Status& status, bool is_known) {
   const auto envelope = open(status, is_known);
   if (!envelope) return false;
   std::byte* to = static_cast<std::byte*>(elements_.buffer);
-  if (!lies_as_it_is(elements_)) {
+  if (spread_ && spread_->layout.loops() == 0) {
+    to += spread_->layout.first();
+  } else if (!lies_as_it_is(elements_)) {
     packed_.emplace(elements_.buffer, 1, elements_.count, elements_.datatype, elements_.info);
+    // Cores without a common cache read each other's fresh lines slowly: the sender stores them, without gaps.
+    const memory::Kind kind = memory::Region::from_bits(envelope->region).kind();
+    const bool is_in_arena = kind == memory::Kind::filling || kind == memory::Kind::arena;
+    is_spread_ = spread_ && (is_in_arena || is_near(envelope->sender));
     to = packed_->bytes();
   }
   const std::size_t room = elements_.bytes();
-  incoming_.emplace(*our_messages(), *envelope, to, room, ticks_in(patience_of_receiver_nanoseconds));
+  incoming_.emplace(*our_messages(), *envelope, to, room, ticks_in(patience_of_receiver_nanoseconds),
+                    is_spread_ ? &*spread_ : nullptr);
   return true;
 }
 
@@ -148,7 +174,7 @@ int ReceivePart::end(MPI_Status& status) {
   incoming_.reset();
   set_bytes(status, bytes);
   if (packed_) {
-    const int code = packed_->unpack(0, bytes);
+    const int code = is_spread_ ? static_cast<int>(MPI_SUCCESS) : packed_->unpack(0, bytes);
     packed_.reset();
     if (code != MPI_SUCCESS) return code;
   }

@@ -109,7 +109,9 @@ class ReceivePart {
 
   MessageBuffer elements_;
   MPI_Comm communicator_;
+  std::optional<memory::Spread> spread_;  ///< of elements that have gaps, if it is known where
   std::optional<PartitionedBuffer> packed_;
+  bool is_spread_ = false;  ///< what comes is put there at once, and not into packed_
   std::optional<messages::Incoming> incoming_;
 };
 

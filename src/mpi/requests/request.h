@@ -70,7 +70,9 @@ class Request {
     kept_ = made;
     return made->object;
   }
-  /// Memory for what is destroyed by who makes it there, or needs not be.
+  /// Memory for what is destroyed by who makes it there, or needs not be. What is beyond room_bytes in all is gone once it is
+  /// over, unless it is persistent.
+  static constexpr std::size_t room_bytes = 1408;
   void* allocate(std::size_t bytes) {
     bytes = (bytes + alignof(std::max_align_t) - 1) & ~(alignof(std::max_align_t) - 1);
     if (used_ + bytes > sizeof room_) [[unlikely]]
@@ -248,7 +250,7 @@ class Request {
   std::size_t used_ = 0;
   std::vector<std::unique_ptr<std::byte[]>> more_;
   /// For the call and what it keeps: enough for one without lists.
-  alignas(std::max_align_t) std::byte room_[1280];
+  alignas(std::max_align_t) std::byte room_[room_bytes];
 };
 
 }  // namespace tutti::mpi
