@@ -371,6 +371,10 @@ def steps(full: bool) -> List[Step]:
         # Where ./dev setup --slurm --containers was not run they say so, and pass nothing.
         found.append(Step("slurm", ["tests/slurm/run"], 3600))
         found.append(Step("containers", ["tests/containers/run"], 3600))
+        # The same of programs that `examples/applications/run setup` has not installed.
+        found.append(
+            Step("applications", ["examples/applications/run", "check", "--touch", "2000"], 2 * 3600.0)
+        )
         found.append(Step("install below a prefix", ["tests/install/prefix"], 3600))
         found.append(Step("install in empty roots", ["tests/install/run"], 3600))
         command = ["bash", "-euc", f"{configure('clang')}; exec {compile_all('clang')}"]

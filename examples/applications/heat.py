@@ -25,7 +25,7 @@ solver = problem.build_solver(d3.RK222)
 x, z = dist.local_grids(xb, zb)
 b["g"] = (1 - z) * (1 + 0.5 * np.sin(np.pi * x))
 begin = time.time()
-for _ in range(1000):
+for _ in range(3500):
     solver.step(1e-3)
 b.change_scales(1)
 total = MPI.COMM_WORLD.allreduce(float(np.sum(b["g"] ** 2)))

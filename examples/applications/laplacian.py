@@ -1,12 +1,12 @@
 """A Laplacian in three dimensions: by PETSc, GMRES with additive Schwarz or conjugate gradients with hypre's BoomerAMG;
-its lowest eigenvalues, by SLEPc. petsc|hypre|slepc N"""
+its lowest eigenvalues, by SLEPc. petsc|hypre|slepc N TIMES"""
 
 import sys
 import time
 
 from petsc4py import PETSc
 
-which, n = sys.argv[1], int(sys.argv[2])
+which, n, times = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 begin = time.time()
 grid = PETSc.DMDA().create([n, n, n], stencil_width=1, comm=PETSc.COMM_WORLD)
 matrix = grid.createMatrix()
@@ -31,7 +31,7 @@ if which != "slepc":
     solver.setTolerances(rtol=1e-9, max_it=2000)
     right, solution = matrix.createVecs()
     right.set(1.0)
-    for _ in range(3):
+    for _ in range(times):
         solution.set(0.0)
         solver.solve(right, solution)
     PETSc.Sys.Print(f"iterations {solver.getIterationNumber()} norm {solution.norm():.8e}")

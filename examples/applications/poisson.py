@@ -29,7 +29,7 @@ solver.setOperators(matrix)
 solver.setType("cg")
 solver.getPC().setType("jacobi")
 solver.setTolerances(rtol=1e-12)
-for _ in range(10):
+for _ in range(35):
     solution = right.duplicate()
     solver.solve(right, solution)
 if comm.rank == 0:

@@ -9,7 +9,7 @@ block <- matrix(runif(rows * n), rows)
 x <- seq_len(n) / n
 if (rank == 0) mpi.bcast.Robj(x, 0, 0) else x <- mpi.bcast.Robj(NULL, 0, 0)
 begin <- proc.time()[["elapsed"]]
-for (i in 1:6000) {
+for (i in 1:28000) {
   x <- mpi.allgather(as.double(block %*% x), 2, double(n), comm = 0)
   x <- x / sqrt(mpi.allreduce(sum(x^2) / ranks, 2, comm = 0))
 }

@@ -1,4 +1,4 @@
-// Parallel netCDF: all ranks write their rows of a table by collective calls, and read the next rank's. table TIMES
+// Parallel netCDF: all ranks write their rows of a table by collective calls, and read the next rank's. table FILE TIMES
 #include <mpi.h>
 #include <pnetcdf.h>
 #include <stdio.h>
@@ -13,9 +13,9 @@ int main(int argc, char** argv) {
   const MPI_Offset theirs[2] = {n * other, 0};
   double* const rows = malloc(sizeof(double) * n * n);
   double sum = 0, seconds = -MPI_Wtime();
-  for (int t = 0; t < atoi(argv[1]); t++) {
+  for (int t = 0; t < atoi(argv[2]); t++) {
     for (MPI_Offset i = 0; i < n * n; i++) rows[i] = rank + t;
-    ncmpi_create(MPI_COMM_WORLD, "table.nc", NC_CLOBBER | NC_64BIT_DATA, MPI_INFO_NULL, &file);
+    ncmpi_create(MPI_COMM_WORLD, argv[1], NC_CLOBBER | NC_64BIT_DATA, MPI_INFO_NULL, &file);
     ncmpi_def_dim(file, "y", n * ranks, &shape[0]);
     ncmpi_def_dim(file, "x", n, &shape[1]);
     ncmpi_def_var(file, "table", NC_DOUBLE, 2, shape, &variable);
@@ -27,6 +27,9 @@ int main(int argc, char** argv) {
   }
   seconds += MPI_Wtime();
   MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-  if (rank == 0) printf("sum %.1f\nseconds %.3f\n", sum, seconds);
+  if (rank == 0) {
+    remove(argv[1]);
+    printf("sum %.1f\nseconds %.3f\n", sum, seconds);
+  }
   MPI_Finalize();
 }

@@ -7,7 +7,7 @@ from gpaw import GPAW
 from gpaw.mpi import world
 
 atoms = molecule("H2O", vacuum=4.0)
-atoms.calc = GPAW(mode="fd", gpts=(72, 72, 72), xc="PBE", txt=None, parallel={"domain": world.size})
+atoms.calc = GPAW(mode="fd", gpts=(88, 88, 88), xc="PBE", txt=None, parallel={"domain": world.size})
 begin = time.time()
 energy, forces = atoms.get_potential_energy(), atoms.get_forces()
 if world.rank == 0:

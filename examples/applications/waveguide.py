@@ -19,7 +19,7 @@ sim = mp.Simulation(
 )
 flux = sim.add_flux(0.15, 0.1, 50, mp.FluxRegion(center=mp.Vector3(3.5, 6.5), size=mp.Vector3(2, 0)))
 begin = time.time()
-sim.run(until=800)
+sim.run(until=2600)
 through = mp.get_fluxes(flux)
 if mp.am_master():
     print(f"flux {sum(through):.8e}\nseconds {time.time() - begin:.3f}")
