@@ -17,7 +17,7 @@ const Combiner& sum() {
     Combiner made;
     made.element_bytes = element_bytes;
     // Time passes where the core tells of it (simulated::reduces); nobody looks at the sum.
-    made.function = [](void*, void*, const void* const*, std::size_t, std::size_t) {};
+    made.function = [](void*, void*, const void* const*, std::size_t, std::size_t, reduction::Order) {};
     return made;
   }();
   return combiner;
