@@ -12,9 +12,9 @@ enum class Order : std::uint8_t {
   /// ((0 op 1) op 2) op 3: as a prefix follows from the one before it.
   in_sequence,
   /// (0 op 1) op (2 op 3): that of recursive doubling. Of n sources and the largest power of two p <= n, the first n - p
-  /// pairs are combined; what is there then, p values, is combined in pairs until one is left. MPICH's and Open MPI's
-  /// Allreduce go so for most sizes (Thakur, Rabenseifner, Gropp 2005, sections 4.1 and 4.5), and rounding errors of
-  /// sums grow with log n.
+  /// pairs are combined; what is there then, p values, is combined in pairs until one is left. Open MPI's Allreduce goes
+  /// so, and MPICH's of short messages (Thakur, Rabenseifner, Gropp 2005, sections 4.1 and 4.5); rounding errors of sums
+  /// grow with log n.
   in_pairs,
 };
 
