@@ -203,9 +203,13 @@ void Messages::sweep() {
 }
 
 Outgoing::Outgoing(Messages& messages, const Message& message)
-    : messages_(messages), in_use_(messages.node()), message_(message), block_(messages.take_block()) {
+    : messages_(messages),
+      in_use_(messages.node()),
+      message_(message),
+      has_gaps_(message.layout != nullptr),
+      block_(messages.take_block()) {
   const memory::Region region = place();
-  is_lent_ = is_counted_ || (message.layout && region.kind() == memory::Kind::none);
+  is_lent_ = is_counted_ || (has_gaps_ && region.kind() == memory::Kind::none);
   block_->region.store(region.bits(), std::memory_order_relaxed);
   if (region.kind() != memory::Kind::none) return;
   try {
@@ -238,7 +242,7 @@ memory::Region Outgoing::place() {
     if (memory::always_mapped(region.kind())) return region;
   }
   is_counted_ = messages_.may_lend(message_.bytes, message_.lent_most);
-  return message_.layout || is_counted_ ? memory::Region() : node().reachable(message_.buffer, message_.bytes);
+  return has_gaps_ || is_counted_ ? memory::Region() : node().reachable(message_.buffer, message_.bytes);
 }
 
 /// To the arena, from where the receiver gets it whenever it comes.
@@ -251,7 +255,7 @@ void Outgoing::stage() {
     new (node().arena->base() + *staging_) memory::Filled;
     region = memory::Region(memory::Kind::filling, begin);
     if (is_counted_) region = region.taken_over();
-  } else if (message_.layout) {
+  } else if (has_gaps_) {
     gaps().get(0, staging(), message_.bytes);
   } else if (message_.buffer) {
     memory::stream_copy(staging(), message_.buffer, message_.bytes);
@@ -264,7 +268,7 @@ void Outgoing::fill() {
   if (!is_lent_) return;
   memory::Filled& filled = memory::Filled::of(staging());
   const auto lend = [&](std::size_t at, std::size_t bytes) {
-    if (!message_.layout) return static_cast<void>(copy_bytes(staging() + at, message_.buffer + at, bytes));
+    if (!has_gaps_) return static_cast<void>(copy_bytes(staging() + at, message_.buffer + at, bytes));
     if (is_counted_) return gaps().get(at, staging() + at, bytes);
     std::byte packed[memory::filled_at_once];
     gaps().get(at, packed, bytes);
@@ -282,9 +286,8 @@ void Outgoing::fill() {
 Envelope Outgoing::announce() {
   const auto offset = static_cast<std::uint64_t>(reinterpret_cast<std::byte*>(block_) - node().arena->base());
   const std::uint64_t region = block_->region.load(std::memory_order_relaxed);
-  const bool has_gaps = message_.layout && !staged_;
-  const Envelope envelope = messages_.say(
-      message_.peer, {message_.communicator, message_.tag, message_.bytes, true, offset, region, has_gaps});
+  const Envelope envelope = messages_.say(message_.peer, {message_.communicator, message_.tag, message_.bytes, true,
+                                                          offset, region, has_gaps_ && !staged_});
   since_ = ticks() | 1;
   messages_.from(message_.peer).open.fetch_add(message_.bytes, std::memory_order_relaxed);
   return envelope;

@@ -197,8 +197,8 @@ class Outgoing {
     /// What the receiver reads is a copy through the caches, whose lines it takes over; it reads behind the sender. Unless all
     /// that are lent at a time would have more bytes than this.
     std::size_t lent_most = 0;
-    /// Where the bytes lie, from `buffer` on, if they have gaps. They are lent, past the caches if not through these. What is
-    /// here is not looked at later.
+    /// Where the bytes lie, from `buffer` on, if they have gaps. They are lent, past the caches if not through these. It need
+    /// not outlive the constructor: the Block has a copy.
     const memory::Layout* layout = nullptr;
     bool is_read_there = false;  ///< of those with gaps: where peers can map them they are not lent
   };
@@ -232,6 +232,7 @@ class Outgoing {
   Messages& messages_;
   const InUse in_use_;
   const Message message_;
+  const bool has_gaps_;
   Block* block_;
   std::optional<std::size_t> staging_;
   bool staged_ = false;  ///< the message is in the arena

@@ -60,12 +60,10 @@ HWY_INLINE hn::Vec<D> few_in_pairs(D d, const void* const* sources, std::size_t 
   }
 }
 
-// The same of any number.
+// The same of any number from 2 on.
 template <class Operation, class D>
 HWY_NOINLINE hn::Vec<D> many_in_pairs(D d, const void* const* sources, std::size_t source_count, std::size_t offset) {
   switch (source_count) {
-    case 1:
-      return few_in_pairs<Operation, 1>(d, sources, offset);
     case 2:
       return few_in_pairs<Operation, 2>(d, sources, offset);
     case 3:

@@ -50,7 +50,7 @@ struct UserOperator {
   MPI_Aint extent = 0;
   MPI_Aint true_lower = 0;
   MPI_Aint true_extent = 0;
-  /// As many as ranks, which are ints, can have operands.
+  /// For most_operands() of as many ranks as an int counts.
   static constexpr std::size_t most_rooms = 32;
   std::array<CallMemory, most_rooms> rooms{};
   std::exception_ptr thrown{};  ///< by the operator, which is not run again in this call
