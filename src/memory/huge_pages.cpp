@@ -133,10 +133,12 @@ bool HugePages::is_ours() const noexcept {
 bool HugePages::is_dense(std::size_t page) const noexcept {
   constexpr std::size_t looks = 8, enough = 4;
   constexpr std::size_t stride = huge_page_bytes / looks;
+  // Not where blocks begin: of many the beginning alone may have been written.
+  constexpr std::size_t aside = stride / 2 + 36 * 1024;
   int written = 0;
   for (std::size_t look = 0; look < looks && written + (looks - look) >= enough; ++look) {
     std::uint64_t words[8] = {};
-    const std::size_t at = page * huge_page_bytes + look * stride + stride / 2;
+    const std::size_t at = page * huge_page_bytes + look * stride + aside;
     if (pread(descriptor_, words, sizeof words, static_cast<off_t>(at)) != sizeof words) return false;
     written += std::any_of(std::begin(words), std::end(words), [](std::uint64_t word) { return word != 0; });
   }
@@ -156,27 +158,45 @@ void HugePages::look_for_dense() noexcept {
   next_look_ = end + 50 * (end - begin);
 }
 
-/// Asks for what waits, as far as the bound allows.
-void HugePages::advise_waiting() noexcept {
+/// How many of the stretches that are asked for begin or end where [first, last) does.
+std::size_t HugePages::neighbors_of(std::size_t first, std::size_t last) const noexcept {
+  const auto is_advised = [&](std::size_t page) { return (state_[page] & advised) != 0; };
+  return (first > 0 && is_advised(first - 1) ? 1 : 0) + (last < pages_ && is_advised(last) ? 1 : 0);
+}
+
+/// These pages, of which none was, are asked for.
+void HugePages::set_advised(std::size_t first, std::size_t last, std::uint8_t as) noexcept {
+  stretches_ = stretches_ + 1 - neighbors_of(first, last);
+  for (std::size_t page = first; page < last; ++page) {
+    wait(page, false);
+    state_[page] |= static_cast<std::uint8_t>(advised | as);
+  }
+}
+
+/// Asks for what waits from this page on, as far as the bound allows.
+void HugePages::advise_waiting(std::size_t from) noexcept {
   // Each advised stretch is a mapping of its own for the kernel, of which a process may have 65530.
-  constexpr std::size_t mappings_at_most = 16384;
+  constexpr std::size_t stretches_at_most = 16384;
   if (options_.kind == HugeKind::collapse || waiting_ == 0) return;
   const std::size_t most = sparse_at_most();
   if (sparse_ + waiting_ * huge_page_bytes > most) look_for_dense();
   std::size_t room = most > sparse_ ? (most - sparse_) / huge_page_bytes : 0;
   for_each_run(
-      0, beyond_, [](std::uint8_t state) { return (state & waiting) != 0; },
+      from, beyond_, [](std::uint8_t state) { return (state & waiting) != 0; },
       [&](std::size_t first, std::size_t last) {
         last = std::min(last, first + room);
-        if (first == last || mappings_ >= mappings_at_most || !advise(first, last, MADV_HUGEPAGE)) return;
-        ++mappings_;
+        if (first == last || stretches_ >= stretches_at_most || !advise(first, last, MADV_HUGEPAGE)) return;
         room -= last - first;
         sparse_ += (last - first) * huge_page_bytes;
-        for (std::size_t page = first; page < last; ++page) {
-          wait(page, false);
-          state_[page] |= advised;
-        }
+        set_advised(first, last);
       });
+}
+
+void HugePages::opened(std::size_t begin, std::size_t end, std::size_t bytes, std::size_t held) noexcept {
+  // Put together after two collectives is what is large.
+  if (!state_ || wants(bytes) || held < least_held || options_.kind >= HugeKind::collapse) return;
+  const auto follows_dense = [&] { return begin > 0 && is_ours() && is_dense(begin / huge_page_bytes - 1); };
+  if (bytes >= least_alone || follows_dense()) handed_out(begin, end);
 }
 
 void HugePages::handed_out(std::size_t begin, std::size_t end) noexcept {
@@ -184,6 +204,7 @@ void HugePages::handed_out(std::size_t begin, std::size_t end) noexcept {
   const std::lock_guard lock(mutex_);
   const std::size_t first = (begin + huge_page_bytes - 1) / huge_page_bytes;
   const std::size_t last = std::min(end / huge_page_bytes, pages_);
+  const bool others_wait = is_waiting();
   bool more = false;
   for (std::size_t page = first; page < last; ++page) {
     if (state_[page] & advised) continue;
@@ -192,7 +213,7 @@ void HugePages::handed_out(std::size_t begin, std::size_t end) noexcept {
   }
   if (!more) return;
   beyond_ = std::max(beyond_, last);
-  advise_waiting();
+  advise_waiting(others_wait ? 0 : first);
 }
 
 void HugePages::taken_back(std::size_t begin, std::size_t end) noexcept {
@@ -212,7 +233,7 @@ void HugePages::given_back(std::size_t begin, std::size_t end) noexcept {
       [&](std::size_t from, std::size_t to) {
         // As all that was never asked for, so that the kernel can make one mapping of both.
         advise(from, to, MADV_NOHUGEPAGE);
-        if (mappings_ > 0) --mappings_;
+        stretches_ = stretches_ + neighbors_of(from, to) - 1;
         for (std::size_t page = from; page < to; ++page) {
           if (!(state_[page] & dense)) sparse_ -= huge_page_bytes;
           state_[page] = 0;
@@ -231,7 +252,7 @@ void HugePages::collapse(std::size_t page) noexcept {
   std::size_t end = page;
   for (; end < std::min(page + pages_at_once, beyond_) && state_[end] & seen; ++end) wait(end, false);
   if (!advise(page, end, MADV_HUGEPAGE)) return;
-  for (std::size_t each = page; each < end; ++each) state_[each] |= advised | dense;
+  set_advised(page, end, dense);
   if (options_.collapse) advise(page, end, put_together);
   collapsing_ += Clock::now() - begin;
 }
@@ -239,7 +260,7 @@ void HugePages::collapse(std::size_t page) noexcept {
 void HugePages::used(std::size_t begin, std::size_t end) noexcept {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock || !state_) return;
-  advise_waiting();
+  advise_waiting(0);
   const std::size_t first = (begin + huge_page_bytes - 1) / huge_page_bytes;
   for (std::size_t page = first; page < std::min(end / huge_page_bytes, beyond_); ++page) {
     if (!(state_[page] & waiting)) continue;

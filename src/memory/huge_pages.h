@@ -1,9 +1,10 @@
 // Pages of 2 MiB for the large blocks of a window.
 //
 // Large blocks begin on such a page, and the kernel is asked for them there (MADV_HUGEPAGE): the first touch of one costs
-// a tenth of that of its 512 small pages. Small blocks are left alone, so that a few touched bytes do not hold 2 MiB. So
-// that large blocks that are touched here and there do not fill the machine, what is not known to be used densely is
-// bounded. See docs/decisions/window-huge-pages.md.
+// a tenth of that of its 512 small pages. Smaller ones lie on such pages together, once there are many; small ones only
+// where those before them are used densely, so that a few touched bytes do not hold 2 MiB. So that blocks that are touched
+// here and there do not fill the machine, what is not known to be used densely is bounded. See
+// docs/decisions/window-huge-pages.md.
 #pragma once
 
 #include <sys/mman.h>
@@ -46,8 +47,13 @@ SystemsHugePages systems_huge_pages();
 /// Of one window: which huge pages were asked for. Any thread may call it. Calls no malloc.
 class HugePages {
  public:
-  /// Smaller blocks are not worth it.
+  /// Large blocks begin on a huge page.
   static constexpr std::size_t least_block = std::size_t{4} << 20;
+  /// Smaller ones lie on huge pages together once the window holds so much: what of the last page no block comes to is
+  /// little beside the rest.
+  static constexpr std::size_t least_held = 8 * huge_page_bytes;
+  /// Still smaller ones only where those before them are used densely: many of these may have one page touched each.
+  static constexpr std::size_t least_alone = std::size_t{128} << 10;
 
   struct Options {
     HugeKind kind = HugeKind::off;
@@ -82,6 +88,8 @@ class HugePages {
 
   /// A block that it wants has been handed out: [begin, end) of the window. Also of pages that it has made a span of.
   void handed_out(std::size_t begin, std::size_t end) noexcept;
+  /// Pages [begin, end) that hold nothing yet have become accessible, for a block of `bytes`; the window holds `held`.
+  void opened(std::size_t begin, std::size_t end, std::size_t bytes, std::size_t held) noexcept;
   /// It has been taken back; its pages may be kept for other blocks.
   void taken_back(std::size_t begin, std::size_t end) noexcept;
   /// The pages were given back to the system, or are of another mapping now.
@@ -107,7 +115,9 @@ class HugePages {
   bool is_dense(std::size_t page) const noexcept;
   void look_for_dense() noexcept;
   bool advise(std::size_t first, std::size_t last, int advice) noexcept;
-  void advise_waiting() noexcept;
+  std::size_t neighbors_of(std::size_t first, std::size_t last) const noexcept;
+  void set_advised(std::size_t first, std::size_t last, std::uint8_t as = 0) noexcept;
+  void advise_waiting(std::size_t from) noexcept;
   void wait(std::size_t page, bool wanted) noexcept;
   void collapse(std::size_t page) noexcept;
   std::size_t sparse_at_most() noexcept;
@@ -123,7 +133,7 @@ class HugePages {
   std::size_t beyond_ = 0;               ///< no page from here on is advised or waits
   std::size_t sparse_ = 0;               ///< bytes that are advised and not known to be dense
   std::atomic<std::size_t> waiting_{0};  ///< pages
-  std::size_t mappings_ = 0;
+  std::size_t stretches_ = 0;            ///< that are advised, each a mapping of its own for the kernel
   Clock::time_point started_ = Clock::now(), next_look_ = started_;
   Clock::duration collapsing_{0};
 };

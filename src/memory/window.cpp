@@ -108,7 +108,9 @@ std::unique_ptr<Window> Window::create(const WindowOptions& options, std::string
     constexpr std::size_t step = huge_page_bytes;
     const std::size_t begin = there.offset_of(address);
     const std::size_t end = std::min((begin + size + step - 1) / step * step, there.capacity());
-    return there.mapping_->open(begin / step * step, end);
+    if (!there.mapping_->open(begin / step * step, end)) return false;
+    there.huge_pages_->opened(begin / step * step, end, there.heap_->asked, there.heap_->high_water);
+    return true;
   };
   memory.purge = [](void* address, std::size_t size, void* self) {
     auto& there = *static_cast<Window*>(self);
@@ -198,6 +200,7 @@ void* Window::allocate_block(std::size_t bytes, std::size_t alignment, bool zero
   const KeepErrno keep;
   const std::lock_guard guard(heap_->lock);
   const bool large = huge_pages_->wants(bytes);
+  heap_->asked = bytes;
   void* block = nullptr;
   if (large) block = tutti_window_heap_allocate(heap_->blocks, bytes, std::max(alignment, huge_page_bytes), zero);
   if (!block) block = tutti_window_heap_allocate(heap_->blocks, bytes, alignment, zero);

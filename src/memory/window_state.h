@@ -27,6 +27,8 @@ struct Window::Heap {
   /// Bytes from the base to the end of the highest block that was ever handed out, or to what is in use since
   /// address space was given back.
   std::size_t high_water = 0;
+  /// The bytes for which memory is opened.
+  std::size_t asked = 0;
   /// Estimate of the bytes that are free but still hold pages.
   std::size_t retained = 0;
   /// How many such bytes are kept for reuse before they are given back.

@@ -116,6 +116,57 @@ TEST(HugePages, SmallBlocksWhereALargeOneWasTakeNoMoreEither) {
   for (void* const block : blocks) window->release(block);
 }
 
+TEST(HugePages, MiddlingBlocksHaveThemTogetherOnceThereAreMany) {
+  const auto window = window_of(HugeKind::mount, 1024 * mebibyte);
+  NEEDS_LARGE_BLOCKS_IN_HUGE_PAGES(window);
+  constexpr std::size_t bytes = 800'000;
+  std::vector<void*> blocks(40);
+  const std::size_t huge_before = mapped_huge_mebibytes();
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    blocks[i] = window->allocate(bytes);
+    std::memset(blocks[i], 1, bytes);
+    if (i == 9) {
+      EXPECT_EQ(mapped_huge_mebibytes(), huge_before) << "there are few";
+    }
+  }
+  const std::size_t before = resident_mebibytes(*window), all = blocks.size() * mebibyte;
+  EXPECT_GE(mapped_huge_mebibytes() - huge_before, 20u);
+  EXPECT_LE(before, all / mebibyte + 2) << "each has a room of a mebibyte";
+  for (void*& block : blocks) window->release(block);
+  window->trim();
+  EXPECT_LE(resident_mebibytes(*window), 1u);
+  EXPECT_EQ(window->huge_pages().sparse_bytes(), 0u);
+}
+
+TEST(HugePages, SmallBlocksHaveThemBehindDenseOnes) {
+  const auto window = window_of(HugeKind::mount, 1024 * mebibyte);
+  NEEDS_LARGE_BLOCKS_IN_HUGE_PAGES(window);
+  const std::size_t huge_before = mapped_huge_mebibytes();
+  std::vector<void*> blocks(16'000);
+  for (void*& block : blocks) {
+    block = window->allocate(5 * kibibyte);
+    std::memset(block, 1, 5 * kibibyte);
+  }
+  EXPECT_GE(mapped_huge_mebibytes() - huge_before, 40u);
+  EXPECT_LE(resident_mebibytes(*window), blocks.size() * 5 / 1024 + 4);
+  for (void*& block : blocks) window->release(block);
+  window->trim();
+  EXPECT_LE(resident_mebibytes(*window), 1u);
+}
+
+TEST(HugePages, MiddlingBlocksAreWithinTheBound) {
+  const auto window = window_of(HugeKind::mount, 1024 * mebibyte, 64 * mebibyte);
+  NEEDS_LARGE_BLOCKS_IN_HUGE_PAGES(window);
+  std::vector<void*> blocks(400);
+  for (void*& block : blocks) {
+    block = window->allocate(mebibyte);
+    touch(block, page, page);
+  }
+  EXPECT_GE(resident_mebibytes(*window), 32u);
+  EXPECT_LE(resident_mebibytes(*window), 64u + 6);
+  for (void* const block : blocks) window->release(block);
+}
+
 TEST(HugePages, WhatIsTouchedHereAndThereStaysWithinTheBound) {
   const auto window = window_of(HugeKind::mount, 4096 * mebibyte, 128 * mebibyte);
   NEEDS_LARGE_BLOCKS_IN_HUGE_PAGES(window);
