@@ -86,9 +86,9 @@ const std::array<Row, settings_count>& table() {
         "after a call, by and by."},
        &Settings::view_retain},
       {{"HUGE", "auto|mount|advise|collapse|off", "auto",
-        "How large blocks of the window come to pages of 2 MiB: mount: a tmpfs of this process alone; advise: as the "
+        "How blocks of the window come to pages of 2 MiB: mount: a tmpfs of this process alone; advise: as the "
         "system gives them to shared memory; collapse: put together once they were used; each with those after it "
-        "where it cannot be had; auto: the same as mount."},
+        "where it cannot be had; auto: the same as mount, but not while such pages come more slowly than small ones."},
        &Settings::huge},
       {{"XPMEM_CACHE", "count", "128", "Attachments by xpmem that a rank keeps of the memory of each peer."},
        &Settings::xpmem_cache},

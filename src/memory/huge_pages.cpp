@@ -17,6 +17,7 @@ namespace tutti::memory {
 namespace {
 
 constexpr int put_together = 25;  // MADV_COLLAPSE
+constexpr int fill = 23;          // MADV_POPULATE_WRITE, Linux 5.14
 constexpr const char* settings = "/sys/kernel/mm/transparent_hugepage/";
 
 /// The file's text; empty if it cannot be read.
@@ -173,6 +174,24 @@ void HugePages::set_advised(std::size_t first, std::size_t last, std::uint8_t as
   }
 }
 
+/// How long a huge page takes to come. A guest whose host has taken back what the guest had free waits for it, page by page,
+/// and less for small pages, which are rarely taken back.
+void HugePages::try_out(std::size_t page) noexcept {
+  // A slow page costs as much as some four of small pages, and may be one of many.
+  constexpr std::size_t fast_at_most = 32, slow_at_least = 32, slow_at_most = 1024;
+  const Clock::time_point begin = Clock::now();
+  ask(base_ + page * huge_page_bytes, huge_page_bytes, fill);
+  const bool were_fast = are_fast_;
+  are_fast_ = Clock::now() - begin < options_.slow;
+  if (are_fast_) {
+    fast_ = were_fast ? std::min(2 * fast_, fast_at_most) : 1;
+    slow_ = std::max(slow_ / 2, slow_at_least);
+  } else {
+    slow_ = std::min(2 * slow_, slow_at_most);
+  }
+  believed_ = are_fast_ ? fast_ : slow_;
+}
+
 /// Asks for what waits from this page on, as far as the bound allows.
 void HugePages::advise_waiting(std::size_t from) noexcept {
   // Each advised stretch is a mapping of its own for the kernel, of which a process may have 65530.
@@ -185,10 +204,23 @@ void HugePages::advise_waiting(std::size_t from) noexcept {
       from, beyond_, [](std::uint8_t state) { return (state & waiting) != 0; },
       [&](std::size_t first, std::size_t last) {
         last = std::min(last, first + room);
-        if (first == last || stretches_ >= stretches_at_most || !advise(first, last, MADV_HUGEPAGE)) return;
-        room -= last - first;
-        sparse_ += (last - first) * huge_page_bytes;
-        set_advised(first, last);
+        for (std::size_t page = first; page < last && stretches_ < stretches_at_most;) {
+          const bool measures = options_.slow.count() > 0, tries = measures && believed_ == 0;
+          const std::size_t end = tries ? page + 1 : measures ? std::min(last, page + believed_) : last;
+          if (tries || are_fast_) {
+            if (!advise(page, end, MADV_HUGEPAGE)) return;
+            room -= end - page;
+            sparse_ += (end - page) * huge_page_bytes;
+            set_advised(page, end);
+          } else {
+            for (std::size_t slow = page; slow < end; ++slow) wait(slow, false);
+          }
+          if (tries)
+            try_out(page);
+          else if (measures)
+            believed_ -= end - page;
+          page = end;
+        }
       });
 }
 

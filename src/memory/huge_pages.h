@@ -64,6 +64,8 @@ class HugePages {
     /// What may be asked for that is not known to be dense; 0: a tenth of this rank's part of the memory.
     std::size_t sparse_bytes = 0;
     std::size_t ranks = 1;  ///< which share the memory
+    /// Now and then one is filled, and if that takes longer, the next ones are not asked for; 0: that is not looked at.
+    std::chrono::microseconds slow{0};
 
     /// For madvise, about all of the window to begin with; HugePages changes that for large blocks.
     int advice() const noexcept { return takes_all() ? MADV_HUGEPAGE : MADV_NOHUGEPAGE; }
@@ -117,6 +119,7 @@ class HugePages {
   bool advise(std::size_t first, std::size_t last, int advice) noexcept;
   std::size_t neighbors_of(std::size_t first, std::size_t last) const noexcept;
   void set_advised(std::size_t first, std::size_t last, std::uint8_t as = 0) noexcept;
+  void try_out(std::size_t page) noexcept;
   void advise_waiting(std::size_t from) noexcept;
   void wait(std::size_t page, bool wanted) noexcept;
   void collapse(std::size_t page) noexcept;
@@ -134,6 +137,9 @@ class HugePages {
   std::size_t sparse_ = 0;               ///< bytes that are advised and not known to be dense
   std::atomic<std::size_t> waiting_{0};  ///< pages
   std::size_t stretches_ = 0;            ///< that are advised, each a mapping of its own for the kernel
+  bool are_fast_ = true;                 ///< as the last one was that was tried out
+  std::size_t believed_ = 0;             ///< for so many pages more
+  std::size_t fast_ = 1, slow_ = 16;     ///< for how many at a time
   Clock::time_point started_ = Clock::now(), next_look_ = started_;
   Clock::duration collapsing_{0};
 };

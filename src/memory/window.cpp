@@ -79,8 +79,9 @@ std::unique_ptr<Window> Window::create(const WindowOptions& options, std::string
     if (file.helper) has_ended(file.helper, true);
     return nullptr;
   }
-  HugePages::Options huge{file.kind,       system.private_ones,  system.private_asked,
-                          system.collapse, options.sparse_bytes, options.windows};
+  HugePages::Options huge{
+      file.kind,       system.private_ones,   system.private_asked, system.collapse, options.sparse_bytes,
+      options.windows, options.slow_huge_page};
   std::unique_ptr<GrowingMapping> mapping;
   for (; bytes >= least; bytes = bytes / 2 / unit * unit) {
     if (ftruncate(descriptor, static_cast<off_t>(bytes)) != 0) continue;

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -35,6 +36,8 @@ struct WindowOptions {
   std::size_t retain_bytes = std::size_t{64} << 20;
   /// The best kind of file that is tried (window_file.h).
   HugeKind huge = HugeKind::mount;
+  /// A huge page that takes longer to come is slow, and the next ones are not asked for; 0: that is not looked at.
+  std::chrono::microseconds slow_huge_page{0};
   /// What huge pages may be asked for that is not known to be used densely; 0: a tenth of the part of the memory that is
   /// this window's among `windows`.
   std::size_t sparse_bytes = 0;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 
 #include "base/log.h"
@@ -264,6 +265,8 @@ WindowOptions process_window_options() noexcept {
   options.windows = local_ranks();
   const char* const huge = setting("TUTTI_HUGE");
   options.huge = huge_kind_named(huge ? huge : "auto");
+  // Its small pages take 0.6 to 1.7 ms, a huge one 0.05 to 0.4. Who names a kind gets it.
+  if (!huge || std::strcmp(huge, "auto") == 0) options.slow_huge_page = std::chrono::milliseconds(1);
   if (options.bytes == 0) {
     const auto physical =
         static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -152,6 +153,30 @@ TEST(HugePages, SmallBlocksHaveThemBehindDenseOnes) {
   for (void*& block : blocks) window->release(block);
   window->trim();
   EXPECT_LE(resident_mebibytes(*window), 1u);
+}
+
+TEST(HugePages, WhereTheyComeSlowlyFewAreAskedFor) {
+  for (const bool slow : {true, false}) {
+    WindowOptions options;
+    options.bytes = 1024 * mebibyte;
+    options.sparse_bytes = SIZE_MAX;
+    options.slow_huge_page = slow ? std::chrono::microseconds(1) : std::chrono::hours(1);
+    std::string reason;
+    const auto window = Window::create(options, reason);
+    ASSERT_TRUE(window) << reason;
+    NEEDS_LARGE_BLOCKS_IN_HUGE_PAGES(window);
+    const std::size_t before = mapped_huge_mebibytes();
+    void* const large = window->allocate(400 * mebibyte);
+    // Of 200 pages the first, and one after 32, 64 and 128; or after 1, 2, 4, 8, 16 and each 32.
+    EXPECT_LE(resident_mebibytes(*window), 2u * (slow ? 3 : 11)) << "those that were tried out";
+    std::memset(large, 1, 400 * mebibyte);
+    EXPECT_EQ(mapped_huge_mebibytes() - before, slow ? 2u * 3 : 400u);
+    std::vector<void*> blocks(100);
+    for (void*& block : blocks) std::memset(block = window->allocate(mebibyte), 1, mebibyte);
+    EXPECT_EQ(mapped_huge_mebibytes() - before > 480, !slow);
+    for (void* const block : blocks) window->release(block);
+    window->release(large);
+  }
 }
 
 TEST(HugePages, MiddlingBlocksAreWithinTheBound) {
