@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <iterator>
 
@@ -86,6 +87,8 @@ HugePages::HugePages(std::byte* base, std::size_t capacity, int descriptor, cons
     inode_ = status.st_ino;
   }
   if (state != MAP_FAILED) state_ = static_cast<std::uint8_t*>(state);
+  // Of no bytes: whether the advice is known.
+  if (!ask(nullptr, 0, fill)) options_.slow = {};
 }
 
 HugePages::~HugePages() {
@@ -146,6 +149,13 @@ bool HugePages::is_dense(std::size_t page) const noexcept {
   return written >= static_cast<int>(enough);
 }
 
+/// Whether nothing of the page exists yet.
+bool HugePages::is_empty(std::size_t page) const noexcept {
+  const auto begin = static_cast<off_t>(page * huge_page_bytes);
+  const off_t data = is_ours() ? lseek(descriptor_, begin, SEEK_DATA) : begin;
+  return data < 0 ? errno == ENXIO : data >= begin + static_cast<off_t>(huge_page_bytes);
+}
+
 /// Takes at most a fiftieth of the time.
 void HugePages::look_for_dense() noexcept {
   const Clock::time_point begin = Clock::now();
@@ -181,46 +191,50 @@ void HugePages::try_out(std::size_t page) noexcept {
   constexpr std::size_t fast_at_most = 32, slow_at_least = 32, slow_at_most = 1024;
   const Clock::time_point begin = Clock::now();
   ask(base_ + page * huge_page_bytes, huge_page_bytes, fill);
-  const bool were_fast = are_fast_;
-  are_fast_ = Clock::now() - begin < options_.slow;
-  if (are_fast_) {
-    fast_ = were_fast ? std::min(2 * fast_, fast_at_most) : 1;
+  const bool fast = Clock::now() - begin < options_.slow;
+  // One may have waited for something else, as for a processor.
+  is_doubted_ = !fast && are_fast_ && !is_doubted_;
+  if (is_doubted_) return;
+  are_fast_ = fast;
+  std::size_t& times = fast ? fast_ : slow_;
+  believed_ = times;
+  times = std::min(2 * times, fast ? fast_at_most : slow_at_most);
+  if (fast)
     slow_ = std::max(slow_ / 2, slow_at_least);
-  } else {
-    slow_ = std::min(2 * slow_, slow_at_most);
-  }
-  believed_ = are_fast_ ? fast_ : slow_;
+  else
+    fast_ = 1;
 }
 
-/// Asks for what waits from this page on, as far as the bound allows.
-void HugePages::advise_waiting(std::size_t from) noexcept {
+/// Whether they come fast, by some of these pages, if it is time to look. Others may hold what the program has mapped there.
+bool HugePages::come_fast(std::size_t first, std::size_t last) noexcept {
+  if (options_.slow.count() == 0) return true;
+  for (; believed_ == 0 && first < last; ++first) {
+    if (!(state_[first] & waiting) || !is_empty(first)) continue;
+    advise_waiting(first, first + 1);
+    if (!(state_[first] & advised)) break;
+    try_out(first);
+  }
+  believed_ -= std::min(believed_, last - first);
+  return are_fast_;
+}
+
+/// Asks for what of these pages waits, as far as the bound allows.
+void HugePages::advise_waiting(std::size_t begin, std::size_t end) noexcept {
   // Each advised stretch is a mapping of its own for the kernel, of which a process may have 65530.
   constexpr std::size_t stretches_at_most = 16384;
-  if (options_.kind == HugeKind::collapse || waiting_ == 0) return;
+  if (options_.kind == HugeKind::collapse || waiting_ == 0 || stretches_ >= stretches_at_most) return;
   const std::size_t most = sparse_at_most();
   if (sparse_ + waiting_ * huge_page_bytes > most) look_for_dense();
   std::size_t room = most > sparse_ ? (most - sparse_) / huge_page_bytes : 0;
+  if (room == 0) return;
   for_each_run(
-      from, beyond_, [](std::uint8_t state) { return (state & waiting) != 0; },
+      begin, end, [](std::uint8_t state) { return (state & waiting) != 0; },
       [&](std::size_t first, std::size_t last) {
         last = std::min(last, first + room);
-        for (std::size_t page = first; page < last && stretches_ < stretches_at_most;) {
-          const bool measures = options_.slow.count() > 0, tries = measures && believed_ == 0;
-          const std::size_t end = tries ? page + 1 : measures ? std::min(last, page + believed_) : last;
-          if (tries || are_fast_) {
-            if (!advise(page, end, MADV_HUGEPAGE)) return;
-            room -= end - page;
-            sparse_ += (end - page) * huge_page_bytes;
-            set_advised(page, end);
-          } else {
-            for (std::size_t slow = page; slow < end; ++slow) wait(slow, false);
-          }
-          if (tries)
-            try_out(page);
-          else if (measures)
-            believed_ -= end - page;
-          page = end;
-        }
+        if (first == last || stretches_ >= stretches_at_most || !advise(first, last, MADV_HUGEPAGE)) return;
+        room -= last - first;
+        sparse_ += (last - first) * huge_page_bytes;
+        set_advised(first, last);
       });
 }
 
@@ -239,13 +253,18 @@ void HugePages::handed_out(std::size_t begin, std::size_t end) noexcept {
   const bool others_wait = is_waiting();
   bool more = false;
   for (std::size_t page = first; page < last; ++page) {
-    if (state_[page] & advised) continue;
+    if (state_[page] & (advised | small)) continue;
     wait(page, true);
     more = true;
   }
   if (!more) return;
   beyond_ = std::max(beyond_, last);
-  advise_waiting(others_wait ? 0 : first);
+  if (come_fast(first, last)) return advise_waiting(others_wait ? 0 : first, beyond_);
+  for (std::size_t page = first; page < last; ++page) {
+    if (!(state_[page] & waiting)) continue;
+    wait(page, false);
+    state_[page] |= small;
+  }
 }
 
 void HugePages::taken_back(std::size_t begin, std::size_t end) noexcept {
@@ -271,7 +290,10 @@ void HugePages::given_back(std::size_t begin, std::size_t end) noexcept {
           state_[page] = 0;
         }
       });
-  for (std::size_t page = first; page < last && is_waiting(); ++page) wait(page, false);
+  for (std::size_t page = first; page < last; ++page) {
+    wait(page, false);
+    state_[page] = 0;
+  }
 }
 
 /// This page and those after it of which the same is known. Takes at most a fiftieth of the time, but for the first pages.
@@ -292,7 +314,7 @@ void HugePages::collapse(std::size_t page) noexcept {
 void HugePages::used(std::size_t begin, std::size_t end) noexcept {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock || !state_) return;
-  advise_waiting(0);
+  if (are_fast_) advise_waiting(0, beyond_);
   const std::size_t first = (begin + huge_page_bytes - 1) / huge_page_bytes;
   for (std::size_t page = first; page < std::min(end / huge_page_bytes, beyond_); ++page) {
     if (!(state_[page] & waiting)) continue;

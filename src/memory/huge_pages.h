@@ -90,7 +90,8 @@ class HugePages {
 
   /// A block that it wants has been handed out: [begin, end) of the window. Also of pages that it has made a span of.
   void handed_out(std::size_t begin, std::size_t end) noexcept;
-  /// Pages [begin, end) that hold nothing yet have become accessible, for a block of `bytes`; the window holds `held`.
+  /// Pages [begin, end), of which some may have been before, have become accessible, for a block of `bytes`; the window holds
+  /// `held`.
   void opened(std::size_t begin, std::size_t end, std::size_t bytes, std::size_t held) noexcept;
   /// It has been taken back; its pages may be kept for other blocks.
   void taken_back(std::size_t begin, std::size_t end) noexcept;
@@ -109,18 +110,21 @@ class HugePages {
 
  private:
   using Clock = std::chrono::steady_clock;
-  enum State : std::uint8_t { advised = 1, dense = 2, waiting = 4, seen = 8 };
+  /// small: left so, since huge ones came slowly.
+  enum State : std::uint8_t { advised = 1, dense = 2, waiting = 4, seen = 8, small = 16 };
 
   template <class Is, class Visit>
   void for_each_run(std::size_t first, std::size_t last, Is is, Visit visit) noexcept;
   bool is_ours() const noexcept;
   bool is_dense(std::size_t page) const noexcept;
+  bool is_empty(std::size_t page) const noexcept;
   void look_for_dense() noexcept;
   bool advise(std::size_t first, std::size_t last, int advice) noexcept;
   std::size_t neighbors_of(std::size_t first, std::size_t last) const noexcept;
   void set_advised(std::size_t first, std::size_t last, std::uint8_t as = 0) noexcept;
   void try_out(std::size_t page) noexcept;
-  void advise_waiting(std::size_t from) noexcept;
+  bool come_fast(std::size_t first, std::size_t last) noexcept;
+  void advise_waiting(std::size_t begin, std::size_t end) noexcept;
   void wait(std::size_t page, bool wanted) noexcept;
   void collapse(std::size_t page) noexcept;
   std::size_t sparse_at_most() noexcept;
@@ -138,8 +142,9 @@ class HugePages {
   std::atomic<std::size_t> waiting_{0};  ///< pages
   std::size_t stretches_ = 0;            ///< that are advised, each a mapping of its own for the kernel
   bool are_fast_ = true;                 ///< as the last one was that was tried out
+  bool is_doubted_ = false;              ///< the last one was slow, the one before it was not
   std::size_t believed_ = 0;             ///< for so many pages more
-  std::size_t fast_ = 1, slow_ = 16;     ///< for how many at a time
+  std::size_t fast_ = 1, slow_ = 32;     ///< for how many the next time
   Clock::time_point started_ = Clock::now(), next_look_ = started_;
   Clock::duration collapsing_{0};
 };

@@ -107,10 +107,16 @@ std::unique_ptr<Window> Window::create(const WindowOptions& options, std::string
     there.forget_helper();
     // In steps of huge pages, so that each becomes accessible as a whole.
     constexpr std::size_t step = huge_page_bytes;
-    const std::size_t begin = there.offset_of(address);
-    const std::size_t end = std::min((begin + size + step - 1) / step * step, there.capacity());
-    if (!there.mapping_->open(begin / step * step, end)) return false;
-    there.huge_pages_->opened(begin / step * step, end, there.heap_->asked, there.heap_->high_water);
+    const std::size_t begin = there.offset_of(address) / step * step;
+    const std::size_t end = std::min((there.offset_of(address) + size + step - 1) / step * step, there.capacity());
+    // But for what the program has mapped or protected in the same step.
+    const auto base = reinterpret_cast<std::uintptr_t>(there.base_);
+    const auto open = [&](std::uintptr_t from, std::uintptr_t to, const PageRanges::Range* range) {
+      return range || there.mapping_->open(from - base, to - base);
+    };
+    if (!there.foreign_.for_each_piece(base + begin, base + end, open)) return false;
+    if (!there.foreign_.touches(there.base_ + begin, end - begin))
+      there.huge_pages_->opened(begin, end, there.heap_->asked, there.heap_->high_water);
     return true;
   };
   memory.purge = [](void* address, std::size_t size, void* self) {

@@ -1,4 +1,5 @@
 // Pages of a window that the program makes something else of.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -7,6 +8,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "memory/window.h"
 #include "window_blocks.h"
@@ -111,6 +113,23 @@ TEST_F(WindowPages, ProtectionIsForgottenWhenThePagesAreOpenAgain) {
   EXPECT_TRUE(window->foreign().touches(block, page));
   window->protected_as(block, page, PROT_READ | PROT_WRITE, 0);
   EXPECT_FALSE(window->foreign().any());
+}
+
+TEST_F(WindowPages, WhatIsProtectedStaysSoWhereMemoryBesideItIsOpened) {
+  const int zeros = ::open("/dev/zero", O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(zeros, 0);
+  std::vector<std::byte*> protected_pages;
+  for (int i = 0; i < 60; ++i) {
+    auto* const place = static_cast<std::byte*>(window->allocate(400 * kibibyte, page)) + page;
+    ASSERT_EQ(mprotect(place, page, PROT_READ), 0);
+    window->protected_as(place, page, PROT_READ);
+    protected_pages.push_back(place);
+  }
+  // The kernel says whether it may be written.
+  for (std::byte* const each : protected_pages) EXPECT_EQ(read(zeros, each, 1), -1);
+  for (std::byte* const each : protected_pages) EXPECT_EQ(read(zeros, each + page, 1), 1);
+  for (std::byte* const each : protected_pages) window->release(each - page);
+  close(zeros);
 }
 
 TEST_F(WindowPages, WhatIsMappedOverStaysSoWhateverItsProtection) {
