@@ -242,7 +242,7 @@ void HugePages::opened(std::size_t begin, std::size_t end, std::size_t bytes, st
   // Put together after two collectives is what is large.
   if (!state_ || wants(bytes) || held < least_held || options_.kind >= HugeKind::collapse) return;
   const auto follows_dense = [&] { return begin > 0 && is_ours() && is_dense(begin / huge_page_bytes - 1); };
-  if (bytes >= least_alone || follows_dense()) handed_out(begin, end);
+  if (bytes >= least_middling || follows_dense()) handed_out(begin, end);
 }
 
 void HugePages::handed_out(std::size_t begin, std::size_t end) noexcept {
@@ -285,10 +285,8 @@ void HugePages::given_back(std::size_t begin, std::size_t end) noexcept {
         // As all that was never asked for, so that the kernel can make one mapping of both.
         advise(from, to, MADV_NOHUGEPAGE);
         stretches_ = stretches_ + neighbors_of(from, to) - 1;
-        for (std::size_t page = from; page < to; ++page) {
+        for (std::size_t page = from; page < to; ++page)
           if (!(state_[page] & dense)) sparse_ -= huge_page_bytes;
-          state_[page] = 0;
-        }
       });
   for (std::size_t page = first; page < last; ++page) {
     wait(page, false);

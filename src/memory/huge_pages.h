@@ -1,7 +1,7 @@
-// Pages of 2 MiB for the large blocks of a window.
+// Pages of 2 MiB for the blocks of a window.
 //
 // Large blocks begin on such a page, and the kernel is asked for them there (MADV_HUGEPAGE): the first touch of one costs
-// a tenth of that of its 512 small pages. Smaller ones lie on such pages together, once there are many; small ones only
+// a tenth of that of its 512 small pages. Middling ones lie on such pages together, once there are many; small ones only
 // where those before them are used densely, so that a few touched bytes do not hold 2 MiB. So that blocks that are touched
 // here and there do not fill the machine, what is not known to be used densely is bounded. See
 // docs/decisions/window-huge-pages.md.
@@ -49,11 +49,11 @@ class HugePages {
  public:
   /// Large blocks begin on a huge page.
   static constexpr std::size_t least_block = std::size_t{4} << 20;
-  /// Smaller ones lie on huge pages together once the window holds so much: what of the last page no block comes to is
-  /// little beside the rest.
+  /// Middling ones, down to this, lie on huge pages together; small ones only where those before them are used densely, as
+  /// many of these may have one page touched each.
+  static constexpr std::size_t least_middling = std::size_t{128} << 10;
+  /// Both once the window holds so much: what of the last page no block comes to is little beside the rest.
   static constexpr std::size_t least_held = 8 * huge_page_bytes;
-  /// Still smaller ones only where those before them are used densely: many of these may have one page touched each.
-  static constexpr std::size_t least_alone = std::size_t{128} << 10;
 
   struct Options {
     HugeKind kind = HugeKind::off;

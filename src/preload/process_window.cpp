@@ -8,8 +8,8 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
+#include <string_view>
 
 #include "base/log.h"
 #include "base/settings.h"
@@ -263,11 +263,12 @@ WindowOptions process_window_options() noexcept {
   options.least_bytes = std::size_t{256} << 20;
   options.retain_bytes = bytes_setting("TUTTI_WINDOW_RETAIN", options.retain_bytes);
   options.windows = local_ranks();
-  const char* const huge = setting("TUTTI_HUGE");
-  options.huge = huge_kind_named(huge ? huge : "auto");
+  const char* const asked = setting("TUTTI_HUGE");
+  const std::string_view huge = asked ? asked : "auto";
+  options.huge = huge_kind_named(huge);
   // Its small pages take 0.6 to 1.7 ms, a huge one 0.05 to 0.4, and 4.4 where it has to be had back from the machine's host.
   // Who names a kind gets it.
-  if (!huge || std::strcmp(huge, "auto") == 0) options.slow_huge_page = std::chrono::microseconds(2500);
+  if (huge == "auto") options.slow_huge_page = std::chrono::microseconds(2500);
   if (options.bytes == 0) {
     const auto physical =
         static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
