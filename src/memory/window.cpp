@@ -121,9 +121,7 @@ std::unique_ptr<Window> Window::create(const WindowOptions& options, std::string
   };
   memory.purge = [](void* address, std::size_t size, void* self) {
     auto& there = *static_cast<Window*>(self);
-    if (!punch(address, size)) return false;
-    there.huge_pages_->given_back(there.offset_of(address), there.offset_of(address) + size);
-    return true;
+    if (punch(address, size)) there.huge_pages_->given_back(there.offset_of(address), there.offset_of(address) + size);
   };
   memory.close = [](void* address, std::size_t size, void* self) {
     static_cast<Window*>(self)->purge_and_close(static_cast<std::byte*>(address), size);
@@ -202,15 +200,15 @@ std::size_t Window::touched_of(const void* block, std::size_t usable) const noex
   return room > huge_page_bytes ? std::min(usable, room - huge_page_bytes) : usable;
 }
 
-void* Window::allocate_block(std::size_t bytes, std::size_t alignment, bool zero) noexcept {
+void* Window::allocate(std::size_t bytes, std::size_t alignment) noexcept {
   if (child_ != Child::owner) return nullptr;
   const KeepErrno keep;
   const std::lock_guard guard(heap_->lock);
   const bool large = huge_pages_->wants(bytes);
   heap_->asked = bytes;
   void* block = nullptr;
-  if (large) block = tutti_window_heap_allocate(heap_->blocks, bytes, std::max(alignment, huge_page_bytes), zero);
-  if (!block) block = tutti_window_heap_allocate(heap_->blocks, bytes, alignment, zero);
+  if (large) block = tutti_window_heap_allocate(heap_->blocks, bytes, std::max(alignment, huge_page_bytes));
+  if (!block) block = tutti_window_heap_allocate(heap_->blocks, bytes, alignment);
   if (!block) {
     heap_->statistics.refusals++;
     return nullptr;
@@ -223,12 +221,38 @@ void* Window::allocate_block(std::size_t bytes, std::size_t alignment, bool zero
   return block;
 }
 
-void* Window::allocate(std::size_t bytes, std::size_t alignment) noexcept {
-  return allocate_block(bytes, alignment, false);
+/// Makes it zero. Pages that the file does not have are zero, and stay away: they may never be touched.
+void Window::clear(std::size_t begin, std::size_t end) noexcept {
+  // Asking where data ends would take a look at each page of it. Instead more is cleared at once the longer there is
+  // data, to the end of a huge page at most.
+  constexpr std::size_t least = mebibyte / 16, most = mebibyte;
+  std::size_t at_once = least;
+  while (begin < end) {
+    const off_t data = lseek(descriptor_, static_cast<off_t>(begin), SEEK_DATA);
+    if (data < 0 && errno == ENXIO) return;
+    if (data > static_cast<off_t>(begin)) {
+      begin = static_cast<std::size_t>(data);
+      at_once = least;
+      if (begin >= end) return;
+    }
+    const std::size_t behind = std::min((begin + at_once) / at_once * at_once, end);
+    std::memset(base_ + begin, 0, behind - begin);
+    begin = behind;
+    at_once = std::min(4 * at_once, most);
+  }
 }
 
 void* Window::allocate_zeroed(std::size_t bytes, std::size_t alignment) noexcept {
-  return allocate_block(bytes, alignment, true);
+  // Below it, asking takes longer than it saves.
+  constexpr std::size_t worth_asking = 4 * mebibyte;
+  auto* const block = static_cast<std::byte*>(allocate(bytes, alignment));
+  if (!block) return nullptr;
+  const KeepErrno keep;
+  if (bytes >= worth_asking && is_ours(descriptor_))
+    clear(offset_of(block), offset_of(block) + bytes);
+  else
+    std::memset(block, 0, bytes);
+  return block;
 }
 
 void Window::release(void* block) noexcept {

@@ -183,7 +183,7 @@ class __attribute__((visibility("default"))) Window {
   void give_back_addresses() noexcept;
   void trim_locked() noexcept;
   std::size_t touched_of(const void* block, std::size_t usable) const noexcept;
-  void* allocate_block(std::size_t bytes, std::size_t alignment, bool zero) noexcept;
+  void clear(std::size_t begin, std::size_t end) noexcept;
   void release_in_child(void* block) noexcept;
   Child affordable_copy() noexcept;
   void find_unused() noexcept;

@@ -236,8 +236,8 @@ void tutti_window_heap_destroy(tutti_window_heap* heap) {
   munmap(heap, sizeof *heap);
 }
 
-static bool purge(const tutti_window_heap* heap, uint8_t* begin, uint8_t* end) {
-  return begin >= end || heap->memory.purge(begin, (size_t)(end - begin), heap->memory.context);
+static void purge(const tutti_window_heap* heap, uint8_t* begin, uint8_t* end) {
+  if (begin < end) heap->memory.purge(begin, (size_t)(end - begin), heap->memory.context);
 }
 
 // Purges what has to be opened before it is used again.
@@ -245,32 +245,11 @@ static void purge_and_close(const tutti_window_heap* heap, uint8_t* begin, uint8
   if (begin < end) heap->memory.close(begin, (size_t)(end - begin), heap->memory.context);
 }
 
-// Zeroes a large block: whole pages by purging them, the rest by hand.
-static void zero_by_purging(const tutti_window_heap* heap, uint8_t* begin, size_t bytes) {
-  const size_t page = _mi_os_page_size();
-  uint8_t* const end = begin + bytes;
-  uint8_t* const first = (uint8_t*)_mi_align_up((uintptr_t)begin, page);
-  uint8_t* const last = (uint8_t*)_mi_align_down((uintptr_t)end, page);
-  memset(begin, 0, (size_t)(first - begin));
-  if (!purge(heap, first, last)) memset(first, 0, (size_t)(last - first));
-  memset(last, 0, (size_t)(end - last));
-}
-
-void* tutti_window_heap_allocate(tutti_window_heap* heap, size_t bytes, size_t alignment, bool zero) {
+void* tutti_window_heap_allocate(tutti_window_heap* heap, size_t bytes, size_t alignment) {
   if (bytes > PTRDIFF_MAX / 2 || alignment > MI_ALIGNMENT_MAX) return NULL;
-  // A block with segments of its own is zeroed by purging: clearing it would make memory of what may never be
-  // touched.
-  const bool huge = bytes > MI_LARGE_OBJ_SIZE_MAX;
-  const bool clear = zero && !huge;
   heap->refused = false;
-  void* block;
-  if (alignment <= MI_MAX_ALIGN_SIZE)
-    block = clear ? mi_heap_zalloc(&heap->heap, bytes) : mi_heap_malloc(&heap->heap, bytes);
-  else
-    block = clear ? mi_heap_zalloc_aligned(&heap->heap, bytes, alignment)
-                  : mi_heap_malloc_aligned(&heap->heap, bytes, alignment);
-  if (block != NULL && zero && huge) zero_by_purging(heap, block, bytes);
-  return block;
+  return alignment <= MI_MAX_ALIGN_SIZE ? mi_heap_malloc(&heap->heap, bytes)
+                                        : mi_heap_malloc_aligned(&heap->heap, bytes, alignment);
 }
 
 size_t tutti_window_heap_usable_size(const void* block) {

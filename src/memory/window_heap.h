@@ -31,9 +31,8 @@ typedef struct {
   /// Makes memory accessible before it is used; it may be already. False if it cannot be done: then the request for
   /// which it was needed is refused.
   bool (*open)(void* address, size_t bytes, void* context);
-  /// Gives free memory back: after it, the range reads as zero and occupies nothing. It stays accessible. False if it
-  /// cannot be done; then the contents are what they were.
-  bool (*purge)(void* address, size_t bytes, void* context);
+  /// Gives free memory back where that can be done: then the range occupies nothing. It stays accessible.
+  void (*purge)(void* address, size_t bytes, void* context);
   /// As purge, for what will be opened before it is used again. Parts may never have been opened.
   void (*close)(void* address, size_t bytes, void* context);
   void* context;
@@ -46,7 +45,7 @@ tutti_window_heap* tutti_window_heap_create(void* base, size_t bytes, tutti_wind
 void tutti_window_heap_destroy(tutti_window_heap* heap);
 
 /// NULL when there is no room. `alignment` is a power of two.
-void* tutti_window_heap_allocate(tutti_window_heap* heap, size_t bytes, size_t alignment, bool zero);
+void* tutti_window_heap_allocate(tutti_window_heap* heap, size_t bytes, size_t alignment);
 /// keep: the memory is kept as it is for later blocks; otherwise that of a block of more than 16 MiB is closed.
 void tutti_window_heap_release(tutti_window_heap* heap, void* block, bool keep);
 /// Bytes from `block` to the end of its block. Reads only what does not change while the block is live, and follows no

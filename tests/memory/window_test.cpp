@@ -108,6 +108,36 @@ TEST(Window, ZeroedBlocksAreZeroAfterReuse) {
   }
 }
 
+TEST(Window, ZeroedBlocksOccupyNothingUntilTheyAreTouched) {
+  const auto window = make_window(1024 * mebibyte);
+  for (const std::size_t bytes : {4 * mebibyte, 5 * mebibyte, 40 * mebibyte}) {
+    const std::size_t before = window->statistics().resident_bytes;
+    void* const block = window->allocate_zeroed(bytes);
+    ASSERT_TRUE(block);
+    // But for where the allocator keeps its list of free blocks.
+    EXPECT_LE(window->statistics().resident_bytes, before + 128 * kibibyte) << bytes;
+    EXPECT_TRUE(all_zero(block, bytes)) << bytes;
+    window->release(block);
+  }
+}
+
+TEST(Window, ZeroedBlocksAreZeroWhereOnlySomePagesHaveBeenWritten) {
+  const auto window = make_window(1024 * mebibyte);
+  constexpr std::size_t page = 4096;
+  for (const std::size_t bytes : {150 * kibibyte + 9, 4 * mebibyte, 5 * mebibyte + 100, 20 * mebibyte})
+    for (const std::size_t step : {page, 7 * page, 16 * page, 64 * page, 300 * page}) {
+      auto* const dirty = static_cast<std::byte*>(window->allocate(bytes));
+      ASSERT_TRUE(dirty);
+      for (std::size_t at = 0; at < bytes; at += step) dirty[at] = std::byte{0xFF};
+      dirty[bytes - 1] = std::byte{0xFF};
+      window->release(dirty);
+      void* const zeroed = window->allocate_zeroed(bytes, 64);
+      ASSERT_TRUE(zeroed);
+      EXPECT_TRUE(all_zero(zeroed, bytes)) << bytes << " written every " << step;
+      window->release(zeroed);
+    }
+}
+
 TEST(Window, ExhaustionIsNullAndLeavesTheRestUsable) {
   const auto window = make_window(128 * mebibyte);
   EXPECT_FALSE(window->allocate(200 * mebibyte));
