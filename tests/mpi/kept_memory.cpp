@@ -3,6 +3,7 @@
 #include <malloc.h>
 
 #include <cstddef>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -164,7 +165,7 @@ void add_apart(void* in, void* inout, int* count, MPI_Datatype*) {
     for (const int at : {4 * i, 4 * i + 2}) static_cast<int*>(inout)[at] += static_cast<int*>(in)[at];
 }
 
-/// Two ints of four, by an operator of the program.
+/// Two ints of four, by an operator of the program. A host that cannot be hooked carries out the others than blocking ones.
 void reductions_of_packed_elements_keep_their_memory(Context& context) {
   MPI_Datatype two = MPI_DATATYPE_NULL, apart = MPI_DATATYPE_NULL;
   MPI_Type_vector(2, 1, 2, MPI_INT, &two);
@@ -175,7 +176,7 @@ void reductions_of_packed_elements_keep_their_memory(Context& context) {
   for (const Collective& collective : kReductions) {
     Call call(MPI_COMM_WORLD, apart, 1 << 16, context.size());
     call.operation = add;
-    check(context, collective, call, "pairs with gaps");
+    check(context, collective, call, "pairs with gaps", !std::getenv("HOST_IS_HOOKED"));
   }
   MPI_Op_free(&add);
   MPI_Type_free(&apart);
