@@ -11,6 +11,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/processor.h"
 #include "memory/pages.h"
 #include "memory/window_file.h"
 #include "memory/window_state.h"
@@ -21,6 +22,13 @@ namespace {
 
 constexpr std::size_t unit = TUTTI_WINDOW_HEAP_UNIT;
 constexpr std::size_t mebibyte = std::size_t{1} << 20;
+
+/// Large blocks would all begin at the same place of a page. Lines of arrays that are read side by side would then be in
+/// few sets of a cache, 8 or 12 of them each, as sets follow from the place. So each begins at another one, far from those
+/// of the last ones.
+constexpr std::size_t apart_from = std::size_t{128} * 1024 + 1, place_span = 4096,
+                      place_step = 25 * processor::cache_line_bytes;
+static_assert(place_span % processor::cache_line_bytes == 0 && place_step % place_span != 0);
 
 /// The functions that programs call in place of malloc's must not change errno when they succeed or free.
 class KeepErrno {
@@ -194,6 +202,11 @@ void Window::give_back_addresses() noexcept {
   mapping_->give_back(used);
 }
 
+/// Where the room of a block begins, which may itself begin behind that.
+std::size_t Window::room_of(const void* block) const noexcept {
+  return offset_of(block) - tutti_window_heap_moved_by(block);
+}
+
 /// What of a block may hold pages: one that was moved to a huge page has room for that, which nobody knows of, around it.
 std::size_t Window::touched_of(const void* block, std::size_t usable) const noexcept {
   const std::size_t room = huge_pages_->wants(usable) ? usable + tutti_window_heap_moved_by(block) : 0;
@@ -206,9 +219,14 @@ void* Window::allocate(std::size_t bytes, std::size_t alignment) noexcept {
   const std::lock_guard guard(heap_->lock);
   const bool large = huge_pages_->wants(bytes);
   heap_->asked = bytes;
+  std::size_t place = 0;
+  if (bytes >= apart_from && alignment <= processor::cache_line_bytes) {
+    alignment = place_span;
+    place = std::exchange(heap_->next_place, (heap_->next_place + place_step) % place_span);
+  }
   void* block = nullptr;
-  if (large) block = tutti_window_heap_allocate(heap_->blocks, bytes, std::max(alignment, huge_page_bytes));
-  if (!block) block = tutti_window_heap_allocate(heap_->blocks, bytes, alignment);
+  if (large) block = tutti_window_heap_allocate(heap_->blocks, bytes, std::max(alignment, huge_page_bytes), place);
+  if (!block) block = tutti_window_heap_allocate(heap_->blocks, bytes, alignment, place);
   if (!block) {
     heap_->statistics.refusals++;
     return nullptr;
@@ -217,7 +235,7 @@ void* Window::allocate(std::size_t bytes, std::size_t alignment) noexcept {
   const std::size_t usable = tutti_window_heap_usable_size(block);
   heap_->high_water = std::max(heap_->high_water, offset_of(block) + usable);
   heap_->retained -= std::min(heap_->retained, touched_of(block, usable));
-  if (large) huge_pages_->handed_out(offset_of(block), offset_of(block) + bytes);
+  if (large) huge_pages_->handed_out(room_of(block), offset_of(block) + bytes);
   return block;
 }
 
@@ -266,17 +284,17 @@ void Window::release(void* block) noexcept {
   const bool keep_pages = touched <= heap_->retain_at_most / 2 || !system_removes_pages();
   if (!keep_pages) {
     // While the block is still ours, and outside the lock: it may take long.
-    const auto begin = round_up(reinterpret_cast<std::uintptr_t>(block), page_bytes());
-    const auto end = (reinterpret_cast<std::uintptr_t>(block) + usable) / page_bytes() * page_bytes();
-    if (begin < end) punch(reinterpret_cast<void*>(begin), end - begin);
+    const std::size_t begin = round_up(room_of(block), page_bytes());
+    const std::size_t end = (offset_of(block) + usable) / page_bytes() * page_bytes();
+    if (begin < end) punch(base_ + begin, end - begin);
   }
   const std::lock_guard guard(heap_->lock);
   heap_->statistics.releases++;
-  const std::size_t offset = offset_of(block);
+  const std::size_t end = offset_of(block) + usable;
   if (!keep_pages)
-    huge_pages_->given_back(offset, offset + usable);
+    huge_pages_->given_back(room_of(block), end);
   else if (huge_pages_->is_waiting())
-    huge_pages_->taken_back(offset, offset + usable);
+    huge_pages_->taken_back(room_of(block), end);
   tutti_window_heap_release(heap_->blocks, block, keep_pages);
   if (!keep_pages) return give_back_addresses();
   heap_->retained += touched;

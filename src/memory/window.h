@@ -182,6 +182,7 @@ class __attribute__((visibility("default"))) Window {
   void purge_and_close(std::byte* begin, std::size_t bytes) noexcept;
   void give_back_addresses() noexcept;
   void trim_locked() noexcept;
+  std::size_t room_of(const void* block) const noexcept;
   std::size_t touched_of(const void* block, std::size_t usable) const noexcept;
   void clear(std::size_t begin, std::size_t end) noexcept;
   void release_in_child(void* block) noexcept;

@@ -70,9 +70,12 @@ static int open_for_mimalloc(void* address, size_t bytes);
 
 static void* allocate_segment(size_t size, size_t alignment, size_t align_offset, bool* commit, bool* large,
                               bool* is_pinned, bool* is_zero, mi_arena_id_t arena, size_t* memid, mi_os_tld_t* tld);
+static uintptr_t align_up_in_segment(uintptr_t bytes, size_t alignment);
 #define _mi_arena_alloc_aligned allocate_segment
 #include "segment-cache.c"
+#define _mi_align_up align_up_in_segment
 #include "segment.c"
+#undef _mi_align_up
 #undef _mi_arena_alloc_aligned
 #include "page.c"
 #include "heap.c"
@@ -141,6 +144,12 @@ static void* allocate_segment(size_t size, size_t alignment, size_t align_offset
   }
   _mi_arena_free(segment, size, alignment, align_offset, *memid, true, tld->stats);
   return NULL;
+}
+
+// Blocks of more than 512 KiB take whole slices, and not multiples of 512 KiB: one of 1 MiB and a little would take half as
+// much again, which is memory where that is in huge pages.
+static uintptr_t align_up_in_segment(uintptr_t bytes, size_t alignment) {
+  return _mi_align_up(bytes, alignment == MI_MEDIUM_PAGE_SIZE ? MI_SEGMENT_SLICE_SIZE : alignment);
 }
 
 static void start_mimalloc(void) {
@@ -245,11 +254,12 @@ static void purge_and_close(const tutti_window_heap* heap, uint8_t* begin, uint8
   if (begin < end) heap->memory.close(begin, (size_t)(end - begin), heap->memory.context);
 }
 
-void* tutti_window_heap_allocate(tutti_window_heap* heap, size_t bytes, size_t alignment) {
+void* tutti_window_heap_allocate(tutti_window_heap* heap, size_t bytes, size_t alignment, size_t beyond) {
   if (bytes > PTRDIFF_MAX / 2 || alignment > MI_ALIGNMENT_MAX) return NULL;
   heap->refused = false;
-  return alignment <= MI_MAX_ALIGN_SIZE ? mi_heap_malloc(&heap->heap, bytes)
-                                        : mi_heap_malloc_aligned(&heap->heap, bytes, alignment);
+  if (alignment <= MI_MAX_ALIGN_SIZE) return mi_heap_malloc(&heap->heap, bytes);
+  // Mimalloc wants to know what to add for a multiple of the alignment.
+  return mi_heap_malloc_aligned_at(&heap->heap, bytes, alignment, beyond ? alignment - beyond : 0);
 }
 
 size_t tutti_window_heap_usable_size(const void* block) {

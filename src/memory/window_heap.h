@@ -44,8 +44,9 @@ tutti_window_heap* tutti_window_heap_create(void* base, size_t bytes, tutti_wind
 /// Forgets the heap; the range is the caller's again, with whatever is in it.
 void tutti_window_heap_destroy(tutti_window_heap* heap);
 
-/// NULL when there is no room. `alignment` is a power of two.
-void* tutti_window_heap_allocate(tutti_window_heap* heap, size_t bytes, size_t alignment);
+/// NULL when there is no room. `alignment` is a power of two; the block begins `beyond` bytes, less than that, behind a
+/// multiple of it (0 for alignments up to 16).
+void* tutti_window_heap_allocate(tutti_window_heap* heap, size_t bytes, size_t alignment, size_t beyond);
 /// keep: the memory is kept as it is for later blocks; otherwise that of a block of more than 16 MiB is closed.
 void tutti_window_heap_release(tutti_window_heap* heap, void* block, bool keep);
 /// Bytes from `block` to the end of its block. Reads only what does not change while the block is live, and follows no

@@ -29,6 +29,8 @@ struct Window::Heap {
   std::size_t high_water = 0;
   /// The bytes for which memory is opened.
   std::size_t asked = 0;
+  /// Where in a page the next large block begins.
+  std::size_t next_place = 0;
   /// Estimate of the bytes that are free but still hold pages.
   std::size_t retained = 0;
   /// How many such bytes are kept for reuse before they are given back.

@@ -15,6 +15,7 @@
 #include <fstream>
 #include <mutex>
 #include <random>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -106,6 +107,28 @@ TEST(Window, ZeroedBlocksAreZeroAfterReuse) {
       window->release(zeroed);
     }
   }
+}
+
+TEST(Window, LargeBlocksBeginAtManyPlacesOfAPage) {
+  const auto window = make_window(1024 * mebibyte);
+  constexpr std::size_t page = 4096, line = 64, many = 16;
+  for (const std::size_t bytes : {std::size_t{160'000}, 256 * kibibyte, 1 * mebibyte, 5 * mebibyte, 17 * mebibyte}) {
+    std::set<std::size_t> places;
+    std::vector<void*> blocks;
+    for (std::size_t i = 0; i < many; ++i) {
+      blocks.push_back(window->allocate(bytes));
+      ASSERT_TRUE(blocks.back());
+      std::memset(blocks.back(), 1, bytes);
+      EXPECT_EQ(window->offset_of(blocks.back()) % line, 0u);
+      places.insert(window->offset_of(blocks.back()) % page);
+    }
+    EXPECT_EQ(places.size(), many) << bytes;
+    for (void* const block : blocks) window->release(block);
+  }
+  // An alignment that was asked for stays.
+  void* const aligned = window->allocate(mebibyte, page);
+  EXPECT_EQ(window->offset_of(aligned) % page, 0u);
+  window->release(aligned);
 }
 
 TEST(Window, ZeroedBlocksOccupyNothingUntilTheyAreTouched) {
