@@ -132,8 +132,8 @@ TEST(Window, LargeBlocksBeginAtManyPlacesOfAPage) {
 }
 
 TEST(Window, ZeroedBlocksOccupyNothingUntilTheyAreTouched) {
-  const auto window = make_window(1024 * mebibyte);
   for (const std::size_t bytes : {4 * mebibyte, 5 * mebibyte, 40 * mebibyte}) {
+    const auto window = make_window(1024 * mebibyte);
     const std::size_t before = window->statistics().resident_bytes;
     void* const block = window->allocate_zeroed(bytes);
     ASSERT_TRUE(block);
