@@ -23,9 +23,9 @@ namespace {
 constexpr std::size_t unit = TUTTI_WINDOW_HEAP_UNIT;
 constexpr std::size_t mebibyte = std::size_t{1} << 20;
 
-/// Large blocks would all begin at the same place of a page. Lines of arrays that are read side by side would then be in
-/// few sets of a cache, 8 or 12 of them each, as sets follow from the place. So each begins at another one, far from those
-/// of the last ones.
+/// Large blocks would all begin at the same place of a page. A cache keeps a line in a set that follows from the place, and a
+/// set holds 8 or 12 lines: arrays that are read side by side would drive each other out. So each block begins at another
+/// place, far from those of the last ones.
 constexpr std::size_t apart_from = std::size_t{128} * 1024 + 1, place_span = 4096,
                       place_step = 25 * processor::cache_line_bytes;
 static_assert(place_span % processor::cache_line_bytes == 0 && place_step % place_span != 0);

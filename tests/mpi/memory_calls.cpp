@@ -61,8 +61,8 @@ void count_call(int, siginfo_t* info, void* context) {
 }
 
 /// Counts this thread's calls from now on, if the kernel can. Threads that it makes have the filter, too, and die by it where
-/// all signals are blocked, as the library's own does, which hosts without a hook need. madvise, which threads call at their end, is left out; what it gives
-/// back, faults tell.
+/// all signals are blocked, as the library's own does, which hosts without a hook need. madvise, which threads call at their
+/// end, is left out; what it gives back, faults tell.
 void begin_counting() {
   static thread_local bool counting = false;
   if (counting || !std::getenv("HOST_IS_HOOKED")) return;
