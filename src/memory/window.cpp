@@ -23,11 +23,10 @@ namespace {
 constexpr std::size_t unit = TUTTI_WINDOW_HEAP_UNIT;
 constexpr std::size_t mebibyte = std::size_t{1} << 20;
 
-/// Large blocks would all begin at the same place of a page. A cache keeps a line in a set that follows from the place, and a
-/// set holds 8 or 12 lines: arrays that are read side by side would drive each other out. So each block begins at another
-/// place, far from those of the last ones.
-constexpr std::size_t apart_from = std::size_t{128} * 1024 + 1, place_span = 4096,
-                      place_step = 25 * processor::cache_line_bytes;
+/// Blocks without a class would all begin at the same place of a page. A cache keeps a line in a set that follows from the
+/// place, and a set holds 8 or 12 lines: arrays that are read side by side would drive each other out. So each block begins
+/// at another place, far from those of the last ones.
+constexpr std::size_t place_span = 4096, place_step = 25 * processor::cache_line_bytes;
 static_assert(place_span % processor::cache_line_bytes == 0 && place_step % place_span != 0);
 
 /// The functions that programs call in place of malloc's must not change errno when they succeed or free.
@@ -220,7 +219,7 @@ void* Window::allocate(std::size_t bytes, std::size_t alignment) noexcept {
   const bool large = huge_pages_->wants(bytes);
   heap_->asked = bytes;
   std::size_t place = 0;
-  if (bytes >= apart_from && alignment <= processor::cache_line_bytes) {
+  if (class_of(bytes) < 0 && alignment <= processor::cache_line_bytes) {
     alignment = place_span;
     place = std::exchange(heap_->next_place, (heap_->next_place + place_step) % place_span);
   }
@@ -280,17 +279,15 @@ void Window::release(void* block) noexcept {
   const std::size_t usable = tutti_window_heap_usable_size(block);
   // A block that cannot be made the window's again is not used again.
   if (foreign_.touches(block, usable) && !take_back(block, usable)) return;
-  const std::size_t touched = touched_of(block, usable);
+  const std::size_t touched = touched_of(block, usable), end = offset_of(block) + usable;
   const bool keep_pages = touched <= heap_->retain_at_most / 2 || !system_removes_pages();
   if (!keep_pages) {
     // While the block is still ours, and outside the lock: it may take long.
-    const std::size_t begin = round_up(room_of(block), page_bytes());
-    const std::size_t end = (offset_of(block) + usable) / page_bytes() * page_bytes();
-    if (begin < end) punch(base_ + begin, end - begin);
+    const std::size_t first = round_up(room_of(block), page_bytes()), last = end / page_bytes() * page_bytes();
+    if (first < last) punch(base_ + first, last - first);
   }
   const std::lock_guard guard(heap_->lock);
   heap_->statistics.releases++;
-  const std::size_t end = offset_of(block) + usable;
   if (!keep_pages)
     huge_pages_->given_back(room_of(block), end);
   else if (huge_pages_->is_waiting())
